@@ -1,13 +1,13 @@
-"""How often the intervals of experts, groups, sensitivity rows and Dawid-Skene hold the truth, and those of a few people.
+"""How often the intervals of groups, sensitivity rows and Dawid-Skene hold the truth, and those of a few people.
 
     python benchmarks/part_coverage.py [--studies 100]
 
 `benchmarks/coverage.py` prints the same table. A crowd and items are drawn anew for each simulated study, from the populations
 of `coverage.py` (normal abilities) and of `mixed_crowds.py` (75 % careful, 17 % sloppy and 8 % guessing people, 12 % of items
 with an attractive wrong answer). Some people answer several times as much as others. The estimates are computed by the functions
-that `merilo baseline` and `merilo experts baseline` call.
+that `merilo baseline` calls.
 
-The rows: five experts who each wrote a fifth of the items and skip them; one of three `--by` groups of a study; a row of the
+The rows: one of three `--by` groups of a study; a row of the
 sensitivity table, with the annotators below 0.7 on ten control items excluded; Dawid-Skene deciding; three and five people of a
 mixed crowd who answer everything. The truth is the mean estimate of 400 studies of the same design. Columns: coverage over items alone and
 over items and annotators, with the Monte Carlo standard error, and the mean widths. `!` marks a coverage below 93 % by more than
@@ -31,17 +31,13 @@ from populations import POPULATIONS, Population, answered
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import decision_rule, two_ways
-from merilo.baselines.expert_scores import score_experts
 from merilo.datasets.declaration import undeclared
 from merilo.items import Item
 from merilo.metrics.metric import Score
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
-from merilo.people.gold import Gold
-from merilo.people.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Encoding, Votes
-from merilo.responses import SCHEMA, Responses
 from merilo.settings import Settings
 
 FloatArray = NDArray[np.float64]
@@ -72,8 +68,6 @@ class Design:
 
 
 DESIGNS = (
-    Design("experts, own skipped", 100, 5, 5),
-    Design("experts, own skipped", 300, 5, 5),
     Design("--by group (a third)", 300, 5, 25),
     Design("sensitivity row", 300, 5, 25),
     Design("Dawid-Skene", 300, 5, 25),
@@ -155,43 +149,8 @@ def of_pool(
     return scores.get("acc"), two_ways(rule, scorer, decided, scores).get("acc")
 
 
-def experts_of(study: Study) -> Responses:
-    """Return the answers of experts of whom each wrote a fifth of the items and skips them."""
-    votes = study.votes
-    kept = votes.item % votes.annotators != votes.annotator
-    given = {
-        "item": pl.Series(votes.item[kept], dtype=pl.UInt32),
-        "respondent": [f"w{who}" for who in votes.annotator[kept].tolist()],
-        "answer": [str(label) for label in votes.label[kept].tolist()],
-        "is_control": False,
-    }
-    table = pl.DataFrame({name: given.get(name) for name in SCHEMA}, schema_overrides=SCHEMA)
-    numbers = pl.Series(range(votes.items), dtype=pl.UInt32)
-    shown = pl.DataFrame({"item": numbers, "question": [f"q{n}" for n in range(votes.items)]})
-    return Responses(table, shown, table.height, {})
-
-
-def of_experts(study: Study) -> tuple[Score | None, TwoWay | None]:
-    """Score the experts as `merilo experts baseline` does."""
-    responses = experts_of(study)
-    numbers = pl.Series(range(study.votes.items), dtype=pl.UInt32)
-    gold = pl.DataFrame({"item": numbers, "gold": [str(label) for label in study.right], "id": None})
-    known = Gold(gold.with_columns(pl.col("id").cast(pl.String)), "gold")
-    scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, known, None)
-    return scored.scores.main.get("acc"), scored.two_ways.get("acc")
-
-
-def experts_score(study: Study) -> Score | None:
-    """Score the experts without intervals; an item that nothing decides counts as wrong."""
-    decided = out_of_bag(experts_of(study), OutOfBagDesign()).items
-    right = [one.label == str(study.right[one.item]) for one in decided]
-    return Score("acc", float(np.mean(right)), len(right), None)
-
-
 def estimate(design: Design, study: Study, *, intervals: bool = True) -> tuple[Score | None, TwoWay | None]:
     """Estimate the accuracy of a study as the row of the table says."""
-    if design.name.startswith("experts"):
-        return of_experts(study) if intervals else (experts_score(study), None)
     if design.name.startswith("--by"):
         return of_pool(study, Settings(), intervals=intervals, items=range(design.items // 3))
     if design.name.startswith("sensitivity"):
@@ -223,7 +182,7 @@ def row(crowd: Crowd, design: Design, studies: int, seed: int) -> tuple[float, F
 def table(studies: int, seed: int, only: str = "") -> bool:
     """Print the table; whether at most a twentieth of the rows miss 93 % by more than chance."""
     heading(
-        "Experts, groups, models that decide", f"{studies} studies a cell", "people are", "interval of", "items", "answers", "annotators",
+        "Groups, models that decide", f"{studies} studies a cell", "people are", "interval of", "items", "answers", "annotators",
         *(crowd.name for crowd in POPULATIONS),
     )  # fmt: skip
     missed = cells = 0
@@ -246,7 +205,7 @@ def table(studies: int, seed: int, only: str = "") -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=100, help="simulated studies a row")
-    parser.add_argument("--only", default="", help="the beginning of the rows' names, such as 'experts'")
+    parser.add_argument("--only", default="", help="the beginning of the rows' names, such as 'Dawid'")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     return 0 if table(arguments.studies, arguments.seed, arguments.only) else 1

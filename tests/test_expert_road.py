@@ -99,8 +99,12 @@ class ExpertRoad:
     root: Path
     seen: Mapping[str, set[int]]
     collected: Mapping[str, Any]
-    experts: Mapping[str, Any]
+    people: Mapping[str, Any]
     verified: Outcome
+
+    @property
+    def experts(self) -> Mapping[str, Any]:
+        return self.people["arms"]["experts"]
 
     def json(self, name: str) -> Any:
         return json.loads((self.root / name).read_text(encoding="utf-8"))
@@ -144,10 +148,7 @@ def walked(root: Path) -> ExpertRoad:
     ).json
     done("study", "collect", study, "--out", root / "p.csv")
     done("study", "import", study, root / "e.csv", root / "p.csv")
-    done("study", "baseline", study, "--out", study / "baseline")
-    made = done(
-        "study", "baseline", study, "--arm", "experts", "--out", study / "experts", "--json", "-"
-    ).json
+    made = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
     done("report", study, "--out", root / "hb", "--cards", data)
     return ExpertRoad(root, seen, collected, made, merilo("report", "verify", root / "hb", "--json", "-"))
 
@@ -221,86 +222,72 @@ def test_an_expert_gets_the_items_of_their_domains_without_their_own(road: Exper
         assert road.seen[name] <= expected if name in LEAVE else road.seen[name] == expected, name
 
 
-def test_an_item_has_n_minus_k_answers_and_nobody_is_missing_who_wrote_it(road: ExpertRoad) -> None:
-    rows = {int(row["id"]): row for row in expert_rows(road)}
+def test_an_item_has_n_minus_k_answers_and_those_who_wrote_it_are_counted(road: ExpertRoad) -> None:
+    rows = consensus(road)
     assert set(rows) == set(range(1, 41)), "no item is left out"
     for number in (5, 10):
-        row = rows[number]
-        assert (row["experts"], row["may_be_mine"], row["not_shown"]) == ("3", "1", "1")
-        assert (row["left"], row["missing"]) == ("2", "0")
-    answers = road.experts["experts"]["answers"]
-    assert (answers["not_shown"], answers["may_be_mine"]) == (6, 6 + 5)
-    assert answers["missing"] == (19 - 10) + (19 - 12)
-    assert sum(answers[name] for name in ("counted", "may_be_mine", "missing")) == 2 * 3 * 20
-    assert sum(int(row["missing"]) for row in rows.values()) == answers["missing"]
+        assert rows[number]["votes"] == "2", "one of three experts wrote the item"
+    dropped = road.experts["responses"]["dropped"]
+    assert (dropped["not_shown"], dropped["may_be_mine"]) == (6, 5)
+    missing = (19 - 10) + (19 - 12)
+    assert road.experts["responses"]["used"] == 2 * 3 * 20 - 6 - 5 - missing
 
 
-def expert_rows(road: ExpertRoad) -> list[dict[str, str]]:
-    text = (road.root / "study" / "experts" / "items.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    return [{**row, "id": row["INPUT:id"]} for row in rows]
+def consensus(road: ExpertRoad) -> dict[int, dict[str, str]]:
+    text = (road.root / "hb" / "experts" / "consensus.csv").read_text(encoding="utf-8")
+    return {int(row["id"]): row for row in csv.DictReader(io.StringIO(text))}
 
 
-def test_every_item_is_decided_and_the_value_follows_from_the_answers(road: ExpertRoad) -> None:
-    experts = road.experts["experts"]
-    assert (experts["items"]["total"], experts["metrics"]["acc"]["n"]) == (40, 40)
-    rows = {int(row["id"]): row for row in expert_rows(road)}
-    right = sum(row["label"] == "ABCD"[number % 4] for number, row in rows.items())
-    assert experts["metrics"]["acc"]["value"] == pytest.approx(right / 40)
+def test_the_majority_of_the_other_experts_decides_and_the_value_follows(road: ExpertRoad) -> None:
+    rows = consensus(road)
     # Item 1: two of three agree on a wrong answer. 2: three different ones. 3: one answer. 4: none.
-    assert rows[1]["label"] == letter(1, "a")
-    assert (rows[3]["label"], rows[3]["outcome"], rows[3]["fallback"]) == (letter(3, "r"), "too_few", "votes")
-    assert (rows[4]["label"], rows[4]["outcome"], rows[4]["fallback"]) == ("", "too_few", "")
-    assert rows[2]["outcome"] == "no_majority"
-    assert rows[2]["fallback"] in {"skill", ""}
-    by_rule = [row for row in rows.values() if row["outcome"] == "majority"]
-    assert experts["items"]["decided"] == len(by_rule)
-    assert experts["items"]["decided_share"] == pytest.approx(len(by_rule) / 40)
-    kept = sum(map(len, experts["items"]["fallback"].values())) + len(experts["items"]["counted_as_wrong"])
-    assert len(by_rule) + kept == 40
-    assert experts["experts"] == {"law": 3, "medicine": 3}
-    assert set(experts["by_domain"]) == {"law", "medicine"}
+    assert (rows[1]["label"], rows[1]["resolved_by"]) == (letter(1, "a"), "majority")
+    assert rows[2]["resolved_by"] in {"skill", "top_skill", "glad", "unresolved"}
+    assert (rows[3]["label"], rows[3]["resolved_by"]) == (letter(3, "r"), "unanimous")
+    assert (rows[4]["label"], rows[4]["resolved_by"], rows[4]["votes"]) == ("", "unresolved", "0")
+    decided = {number: row["label"] for number, row in rows.items() if row["label"]}
+    right = sum(label == "ABCD"[number % 4] for number, label in decided.items())
+    assert road.experts["metrics"]["acc"]["value"] == pytest.approx(right / len(decided))
+    assert road.experts["metrics"]["acc"]["n"] == len(decided)
+    assert road.experts["items"]["total"] == 40
+    several = [row for row in rows.values() if int(row["votes"]) > 1]
+    by_majority = sum(row["resolved_by"] in {"unanimous", "majority"} for row in several)
+    assert road.experts["agreement"]["low_agreement"] == 40 - by_majority
+    assert set(road.experts["by"]["domain"]) == {"law", "medicine"}
 
 
 def test_people_without_training_get_all_domains_and_stand_beside_the_experts(road: ExpertRoad) -> None:
-    assert road.experts["people"]["metrics"]["acc"]["value"] == 0.5
-    comparison = road.experts["comparison"]
-    assert comparison["n"] == 40
-    assert comparison["experts"] == pytest.approx(
-        road.experts["experts"]["metrics"]["acc"]["value"], abs=0.03
-    )
-    assert comparison["interval"].endswith("over items and annotators")
+    assert (road.people["arm"], road.people["metrics"]["acc"]["value"]) == ("people", 0.5)
+    of_consensus, of_one = road.people["differences"]
+    voted = sum(row["votes"] != "0" for row in consensus(road).values())
+    assert (of_consensus["name"], of_consensus["n"]) == ("experts minus people: acc", voted)
+    assert of_one["name"] == "experts minus people: acc of one person"
+    for one in (of_consensus, of_one):
+        assert one["ci95"][0] < one["value"] < one["ci95"][1]
+    alone = done("study", "baseline", road.root / "study", "--arm", "experts", "--json", "-").json
+    assert alone["metrics"] == road.experts["metrics"]
 
 
 def test_the_card_says_who_answered_what_and_for_how_much(road: ExpertRoad) -> None:
-    people, answers = (road.experts["experts"][name] for name in ("people", "answers"))
-    card = road.json("hb/cards/raw_readme_ru.json")["Human baseline"]
-    english = road.json("hb/cards/raw_readme_en.json")["Human baseline"]
-    assert people == {"total": 5, "answered_all": 3, "unanswered": 16}
-    assert "На все такие вопросы ответили 3 из 5 экспертов; не хватает 16 ответов." in card
-    assert "Каждый эксперт ответил на все вопросы" not in card
-    assert "3 of 5 experts answered all of these items" in english
-    assert "6 раз вопрос не показан эксперту, который его придумал" in card
-    share = road.experts["experts"]["items"]["decided_share"]
-    assert f"по этому правилу решено {f'{100 * share:.1f}'.replace('.0', '').replace('.', ',')}" in card
-    paid = answers["counted"] + answers["may_be_mine"] - answers["not_shown"]
+    people, experts = road.json("hb/cards/raw_readme_ru.json")["Human baseline"].split("Эксперты.")
+    assert people.startswith("Люди без специальной подготовки.")
+    assert "5 раз; вопрос не показан автору 6 раз" in experts
+    assert "альфа Криппендорфа" in experts
     cost = road.experts["cost"]
     assert cost["total"] == pytest.approx(3 * cost["pages"])
-    assert cost["pages"] >= paid
-    experts = card.split("Эксперты.")[1]
     assert "За разметку выплачено" in experts
     assert "за час работы" in experts
-    assert road.json("hb/cards/raw_dataset_meta.json")["human_benchmark"]["Accuracy"] == pytest.approx(
-        road.experts["experts"]["metrics"]["acc"]["value"], abs=1e-4
-    )
+    assert "эксперты минус люди без специальной подготовки" in experts
+    metadata = road.json("hb/cards/raw_dataset_meta.json")
+    assert metadata["human_benchmark"] == {"Accuracy": 0.5}
+    assert metadata["human_benchmark_expert"] == {
+        "Accuracy": round(road.experts["human_benchmark"]["metrics"]["acc"]["value"], 4)
+    }
 
 
 def test_the_folder_can_be_computed_again_by_a_reader(road: ExpertRoad) -> None:
     assert road.verified.status == 0, road.verified.out
-    published = road.json("hb/experts.json")
-    assert {name: len(items) for name, items in published["experts"]["design"]["domains"].items()} == {
-        "law": 20, "medicine": 20,
-    }  # fmt: skip
+    assert road.verified.json["follows"]["arms.experts.metrics.acc.value"]
     raw = (road.root / "hb" / "raw" / "experts" / "responses.csv").read_text(encoding="utf-8")
     assert not any(name in raw for name in EXPERTS)
 

@@ -102,8 +102,8 @@ DONE = "Definition of done"
 REQUIREMENTS = [
     Requirement(GENERAL, "the knowledge skills decide between a basic and an expert test", "study.yaml: arms",
         lambda run: [arm["kind"] for arm in run.plan["arms"].values()] == ["untrained", "expert"]),
-    Requirement(GENERAL, "an expert test asks experts and people without training", "hb/experts.json: experts, people",
-        lambda run: bool(run.experts["experts"]["metrics"]) and run.experts["people"]["annotators"] == 10),
+    Requirement(GENERAL, "an expert test asks experts and people without training", "hb/metrics.json: arm, arms",
+        lambda run: bool(run.experts["metrics"]) and (run.metrics["arm"], run.metrics["annotators"]["total"]) == ("people", 10)),
 
     Requirement(INSTRUCTION, "the task is explained in both languages", "hb/plan/instruction.*.md",
         lambda run: "Сложите два числа." in instruction(run) and "Add two numbers." in run.text("hb/plan/instruction.en.md")),
@@ -192,8 +192,9 @@ REQUIREMENTS = [
     Requirement(SCORE, "the consensus is scored against the gold answers by the dataset's metric", "hb/metrics.json: metrics",
         lambda run: run.metrics["metrics"]["acc"]["n"] == ASKED and run.metrics["gold"]["matched"] == ASKED),
     Requirement(SCORE, "the metadata get the value under the metric's name", "hb/cards/raw_dataset_meta.json: human_benchmark",
-        lambda run: run.json("hb/cards/raw_dataset_meta.json")["human_benchmark"]
-        == {"Accuracy": round(run.experts["experts"]["metrics"]["acc"]["value"], 4)}),
+        lambda run: all(
+            run.json("hb/cards/raw_dataset_meta.json")[key] == {"Accuracy": round(arm["human_benchmark"]["metrics"]["acc"]["value"], 4)}
+            for key, arm in (("human_benchmark", run.metrics), ("human_benchmark_expert", run.experts)))),
 
     Requirement(EXPERTS, "nobody is asked their own questions", "sheets: tasks.csv",
         lambda run: all(
@@ -203,16 +204,16 @@ REQUIREMENTS = [
         lambda run: all(MINE in path.read_text(encoding="utf-8") for path in (run.root / "sheets").glob("*/instruction.html"))),
     Requirement(EXPERTS, "people without training do not read the rule for authors", "Toloka: instruction.html",
         lambda run: MINE not in run.text("toloka/instruction.html")),
-    Requirement(EXPERTS, "skipped questions are counted", "hb/experts.json: experts.answers.may_be_mine",
-        lambda run: run.experts["experts"]["answers"]["may_be_mine"] > 0),
-    Requirement(EXPERTS, "the majority of the other experts decides", "hb/experts.json: experts.design.decision",
-        lambda run: run.experts["experts"]["design"]["decision"] == "majority" and run.experts["experts"]["items"]["decided"] > 0.9 * ASKED),
+    Requirement(EXPERTS, "skipped questions are counted", "hb/metrics.json: arms.experts.responses.dropped",
+        lambda run: run.experts["responses"]["dropped"]["may_be_mine"] > 0),
+    Requirement(EXPERTS, "the majority of the other experts decides", "hb/metrics.json: arms.experts.agreement.min_votes",
+        lambda run: run.experts["agreement"]["min_votes"] == "majority" and run.experts["resolved_by"]["majority"] > 0.9 * ASKED),
     Requirement(EXPERTS, "the time for a question is limited", "study.yaml: arms.experts.time_limit",
-        lambda run: run.experts["experts"]["design"]["time_limit_seconds"] == 60 and "60 секунд" in instruction(run)),
+        lambda run: run.plan["arms"]["experts"]["time_limit"] == 60 and "60 секунд" in instruction(run)),
     Requirement(EXPERTS, "the plan assumes 30 questions an hour", "study.yaml: arms.experts.items_per_hour",
         lambda run: run.plan["arms"]["experts"]["items_per_hour"] == 30),
-    Requirement(EXPERTS, "each domain has its own value", "hb/experts.json: experts.by_group",
-        lambda run: set(run.experts["experts"]["by_group"]) == {f"acc.{domain}" for domain in DOMAINS}),
+    Requirement(EXPERTS, "each domain has its own value", "hb/metrics.json: arms.experts.by.domain",
+        lambda run: set(run.experts["by"]["domain"]) == set(DOMAINS)),
 
     Requirement(DONE, "the cards describe the method in Russian and English", "hb/cards/raw_readme_*.json: Human baseline",
         lambda run: all(word in section(run) for word in (
@@ -226,7 +227,7 @@ REQUIREMENTS = [
         and run.json("hb/cards/dataset_meta.json")["dataset_size"] == 320),
     Requirement(DONE, "raw and aggregated answers are in hb/", "hb/raw/responses.csv, hb/consensus.csv",
         lambda run: len(run.rows("hb/raw/responses.csv")) == run.metrics["responses"]["total"] > 5 * ASKED),
-    Requirement(DONE, "so are those of the experts", "hb/raw/experts/responses.csv, hb/experts.json",
+    Requirement(DONE, "so are those of the experts", "hb/raw/experts/responses.csv, hb/experts/consensus.csv",
         lambda run: len(run.rows("hb/raw/experts/responses.csv")) > 3 * ASKED - 50 and not (
             {row["respondent"] for row in run.rows("hb/raw/experts/responses.csv")} & set(AUTHORS))),
     Requirement(DONE, "the total cost is reported for both groups apart", "hb/costs.json: cost_details.arms",
@@ -240,7 +241,7 @@ REQUIREMENTS = [
             "mera@a-ai.ru", "Общие затраты", "Базовый human baseline", "Экспертный human baseline", "Почасовая оплата", section(run)[:80]))
         and "сведений об оплате нет" not in run.text("hb/cost/message_ru.txt")),
     Requirement(DONE, "every figure follows from the raw answers", "merilo report verify",
-        lambda run: run.verified.status == 0 and {"metrics.acc.value", "experts.json, experts.metrics.acc.value", "cost_details.arms.experts.hourly"}
+        lambda run: run.verified.status == 0 and {"metrics.acc.value", "arms.experts.metrics.acc.value", "cost_details.arms.experts.hourly"}
         <= {name for name, follows in run.verified.json["follows"].items() if follows}),
     Requirement(DONE, "the plan was fixed before the answers", "hb/plan/frozen.json, changes.json",
         lambda run: run.json("hb/plan/frozen.json")["date"] == "2026-11-22" and run.text("hb/plan/changes.json").strip() == "[]"),
@@ -278,9 +279,8 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(run: GuideStudy) -> N
 
 def test_the_report_shows_both_groups_and_what_they_were_asked(run: GuideStudy) -> None:
     text = run.text("hb/report.html")
-    assert "Experts and people without training" in text
-    assert "Эксперты и люди без специальной подготовки" in text
-    assert text.count("difference on common items") == 1
+    assert "Arms of the study" in text
+    assert "experts minus people: acc" in text
     assert re.search("<details[^>]*><summary>", text)
     assert 'class="instruction" lang="ru"' in text
     assert "The frozen plan" in text
@@ -297,7 +297,7 @@ def test_one_changed_answer_of_an_expert_is_found(run: GuideStudy, tmp_path: Pat
     found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
     assert found.status == 1
     assert found.json["files"]["changed"] == ["raw/experts/responses.csv"]
-    assert "experts.json, experts.answers.may_be_mine" in {one["figure"] for one in found.json["moved"]}
+    assert "arms.experts.responses.dropped.may_be_mine" in {one["figure"] for one in found.json["moved"]}
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,9 @@ _USE = "datasets/validation/test_validation.py::test_the_rules_of_the_exam"
 _POINTS = "metrics/test_exam.py::test_"
 _PASS = "metrics/test_pass_at_k.py::test_"
 _PAIRS = "baselines/test_real_pools.py::test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones"
-_BAG = "people/test_expert_protocol.py::test_"
+_ARMS = "baselines/test_arms.py::test_"
+_DRAW = "studies/test_question_sampling.py::test_"
+_EXPERTS = "test_expert_road.py::test_"
 
 # fmt: off
 STATEMENTS: dict[str, tuple[str, ...]] = {
@@ -411,7 +413,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.28": ("the figure on items with a majority is given", "the metadata get the value under the metric's name"),
     "002.29": ("the share is reported, and the baseline is accepted below it",
                "baselines/test_real_pools.py::test_lcs_is_rejected_with_its_figure_and_both_bounds"),
-    "002.30": ("every item gets an answer", _BAG + "an_item_that_nothing_decides_has_no_label_and_stays_in_the_result"),
+    "002.30": ("every item gets an answer", _ARMS + "an_item_that_every_expert_skipped_stays_without_a_label"),
     "002.31": ("ties are decided by skill on control items",),
     "002.32": ("GLAD decides where skill does not",),
     "002.33": ("a threshold on control items excludes annotators",),
@@ -423,19 +425,19 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
                "people/test_typing_errors.py::test_a_factor_of_ten_is_found_both_ways"),
     "002.38": ("the consensus is scored against the gold answers by the dataset's metric", "the metadata get the value under the metric's name"),
     "002.39": ("the metadata get the value under the metric's name",),
-    "002.40": ("cli/test_cli_experts.py::test_experts_who_saw_nothing_follow_the_basic_protocol",),
+    "002.40": (_ARMS + "experts_who_saw_nothing_are_an_arm_like_any_other",),
     "002.41": ("nobody is asked their own questions",),
     "002.42": ("studies/test_drawing.py::test_the_guides_draw_for_experts_takes_as_many_items_of_each_domain",),
-    "002.43": (_BAG + "a_sample_is_even_over_subdomains_and_within_them_over_difficulty",),
-    "002.44": (_BAG + "an_expert_is_expected_to_answer_only_the_items_of_their_domains",),
-    "002.45": ("every sheet offers to skip a question that may be one's own", _BAG + "the_guides_wording_is_a_mark_and_no_vote"),
+    "002.43": (_DRAW + "a_sample_is_even_over_subdomains_and_within_them_over_difficulty",),
+    "002.44": (_EXPERTS + "an_expert_gets_the_items_of_their_domains_without_their_own",),
+    "002.45": ("every sheet offers to skip a question that may be one's own", _ARMS + "the_guides_wording_is_no_vote"),
     "002.46": ("skipped questions are counted",),
     "002.47": ("the time for a question is limited",),
-    "002.48": (_BAG + "an_item_keeps_n_less_k_answers_and_their_majority_decides",
-               _BAG + "an_author_to_whom_an_item_was_not_shown_is_one_of_k_and_not_missing"),
+    "002.48": (_ARMS + "an_item_keeps_n_less_k_answers_and_their_majority_decides",
+               _EXPERTS + "an_item_has_n_minus_k_answers_and_those_who_wrote_it_are_counted"),
     "002.49": ("the majority of the other experts decides",),
-    "002.50": ("the plan assumes 30 questions an hour", _BAG + "the_guides_figures_of_time"),
-    "002.51": (_BAG + "the_guides_figures_of_time",),
+    "002.50": ("the plan assumes 30 questions an hour",),
+    "002.51": ("the plan assumes 30 questions an hour",),
     "002.52": ("the cards describe the method in Russian and English",),
     "002.53": ("the cards describe the method in Russian and English",),
     "002.54": ("the metadata get the value under the metric's name",),

@@ -542,16 +542,14 @@ def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) ->
     ]
     experts_answer(tmp_path, items)
     study = tmp_path / "study"
-    told = done(
-        "study", "baseline", study, "--arm", "experts", "--out", study / "experts", "--json", "-"
-    ).json
+    told = done("study", "baseline", study, "--out", study / "baseline", "--force", "--json", "-").json
     right = accuracy([(one.item, one.consensus) for one in items])
-    found = told["experts"]["metrics"]["acc"]
+    found = told["arms"]["experts"]["metrics"]["acc"]
     assert (found["value"], found["n"]) == close({"acc": (right, len(items))})["acc"]
     done("report", study, "--out", tmp_path / "both")
     assert done("report", "verify", tmp_path / "both", "--json", "-").json["verified"] is True
-    published = json.loads((tmp_path / "both" / "experts.json").read_text(encoding="utf-8"))
-    assert published["experts"]["metrics"]["acc"]["value"] == found["value"]
+    published = json.loads((tmp_path / "both" / "metrics.json").read_text(encoding="utf-8"))
+    assert published["arms"]["experts"]["metrics"]["acc"]["value"] == found["value"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

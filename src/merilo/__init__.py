@@ -9,7 +9,6 @@ from merilo.version import __version__
 # Not typing.TYPE_CHECKING: importing typing would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
@@ -43,7 +42,6 @@ _HOMES = {
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
-    "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.runs.model_run": ("run",),
     "merilo.reports.leaderboard": ("leaderboard",),
     "merilo.people.power": ("power",),

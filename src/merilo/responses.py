@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import polars as pl
 
@@ -135,7 +135,7 @@ class Responses:
             renamed=dict(sorted({**earlier, **changed}.items())),
         )
 
-    def without(self, rows: pl.Expr, reason: str) -> Responses:
+    def without(self, rows: pl.Expr, reason: str) -> Self:
         """Drop the responses selected by an expression, and count them under a reason.
 
         Args:

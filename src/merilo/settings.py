@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 PROCEDURE: Final = "Procedure"
 GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
-EXPERTS: Final = "Expert test"
 ESTIMATE: Final = "The estimate"
 COMPARISON: Final = "Comparison"
 PEOPLE: Final = "The people"
@@ -75,12 +74,6 @@ Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
 #: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-#: How experts answer: those who wrote the questions skip their own, or all had not seen them.
-Protocol: TypeAlias = Literal["out-of-bag", "basic"]
-#: What happens to experts' answers after the time limit.
-Late: TypeAlias = Literal["drop", "keep", "wrong"]
-#: What decides an expert's item: more than half of the remaining answers, or the most of them.
-Decision: TypeAlias = Literal["majority", "plurality"]
 #: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
 AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
 #: Whose way of asking, choosing shots or reading replies: Merilo's, or that of the benchmark's harness.
@@ -542,49 +535,6 @@ class InputSettings(CheckedSettings):
 DEFAULTS: Final[dict[str, Any]] = {
     one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpertSettings(CheckedSettings):
-    """The settings of an expert test, decided before its answers are seen; `help_of` tells what each one means."""
-
-    protocol: Annotated[
-        Protocol,
-        Help(
-            "out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them.",
-            EXPERTS,
-        ),
-    ] = "out-of-bag"
-    mine: Annotated[
-        tuple[Text, ...],
-        Help(
-            "An answer that means 'may be mine', in addition to the guide's wording; may be given several times.",
-            EXPERTS,
-        ),
-    ] = ()
-    mine_column: Annotated[Text | None, Help("The column that marks answers as 'may be mine'.", EXPERTS)] = (
-        None
-    )
-    time_limit: Annotated[
-        float | None,
-        Help("Time limit of a question in seconds, from the moment it is shown (the guide: 60).", EXPERTS),
-    ] = None
-    late: Annotated[
-        Late, Help("Answers after the time limit: drop them, keep them, or count them as wrong.", EXPERTS)
-    ] = "drop"
-    min_answers: Annotated[
-        int, Help("With fewer remaining answers, the rule does not decide an item.", EXPERTS)
-    ] = 3
-    decision: Annotated[
-        Decision,
-        Help("What decides an item: more than half of the remaining answers, or most votes.", EXPERTS),
-    ] = "majority"
-    domain: Annotated[
-        Text | None,
-        Help(
-            "The field that holds the domain: an input field, or a column or meta field of --gold.", EXPERTS
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

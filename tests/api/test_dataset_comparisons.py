@@ -360,17 +360,6 @@ def test_a_rejected_baseline_is_not_peoples_total(
     assert ("Rejected baselines do not count in people’s total: LCS." in shown) == rejected
 
 
-def test_a_baseline_of_experts_is_refused_with_what_to_give_instead(
-    people: tuple[Path, Path], tmp_path: Path
-) -> None:
-    (tmp_path / "experts").mkdir()
-    (tmp_path / "experts" / "experts.json").write_text("{}")
-    refused = merilo("compare", tmp_path / "experts", answers(tmp_path, "bps", tmp_path / "m.jsonl"))
-    assert refused.status == 2
-    assert "holds a baseline of experts" in refused.complaint
-    assert "give the folder of 'merilo baseline'" in refused.complaint
-
-
 def test_a_run_of_other_items_is_refused(people: tuple[Path, Path], tmp_path: Path) -> None:
     content = json.loads((tmp_path / "data" / "lcs.json").read_text(encoding="utf-8"))
     content["data"]["test"][3]["inputs"] = "ABC CBA"

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.baselines.expert_scores import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.errors import DataError
 from merilo.items import Item
@@ -238,19 +237,6 @@ def test_a_custom_declaration_names_the_field(study: Path) -> None:
         "there is no field 'txt' (did you mean 'text'? choose from: text, question, id, book)"
         in wrong.complaint
     )
-
-
-def test_experts_and_people_are_compared_by_clusters() -> None:
-    people = dict.fromkeys(range(24), 1.0)
-    experts = {item: float(item >= 8) for item in range(24)}
-    shared = between(people, experts, clusters={item: item // 4 for item in range(24)})
-    alone = between(people, experts)
-    assert shared is not None
-    assert alone is not None
-    assert shared.value == alone.value
-    # Two of the six texts differ: all of their four sign patterns are as extreme or less.
-    assert shared.test.p == 0.5
-    assert alone.test.p < 0.01
 
 
 def test_equivalence_needs_ten_clusters(study: Path) -> None:

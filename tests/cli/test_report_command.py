@@ -91,13 +91,6 @@ def test_the_cards_of_the_dataset_get_the_human_baseline(base: Path, tmp_path: P
     assert "has none of raw_dataset_meta.json" in outcome.complaint
 
 
-def test_a_file_of_experts_must_be_the_result_of_experts_baseline(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "experts.json").write_text("{}")
-    outcome = merilo("report", base, "--out", tmp_path / "hb", "--experts", tmp_path)
-    assert outcome.status == 2
-    assert "is not the result of merilo experts baseline" in outcome.complaint
-
-
 #: Pool -> (dataset, the pattern of its exports, a figure that is published of it).
 POOLS = {
     "bps": ("bps", "*.tsv", ("metrics", "acc", "value"), 1.0),

@@ -7,7 +7,7 @@ import pytest
 
 from merilo.baselines.baseline import Baseline
 from merilo.people import platforms
-from merilo.reports.cost_report import Arm, arm_cost, cost_json, cost_message, cost_report, pool_costs
+from merilo.reports.cost_report import CostLine, arm_cost, cost_json, cost_message, cost_report, pool_costs
 
 PEOPLE: dict[str, Any] = {
     "dataset": "lcs",
@@ -24,8 +24,9 @@ EXPERTS: dict[str, Any] = {
 }
 
 
-def asked(people: dict[str, Any], *experts: dict[str, Any]) -> dict[str, Arm]:
-    return {"people": Baseline.of_json(people), **({"experts": experts[0]} if experts else {})}
+def asked(people: dict[str, Any], *experts: dict[str, Any]) -> dict[str, Baseline]:
+    arms = {"arms": {"experts": experts[0]}} if experts else {}
+    return Baseline.of_json({**people, **arms}).by_arm
 
 
 def russian(*arms: dict[str, Any]) -> str:
@@ -118,18 +119,22 @@ def test_pools_add_up_to_the_published_study(pools: Path) -> None:
 
 
 def test_the_json_has_every_arm_and_pool() -> None:
-    found = cost_json(asked(PEOPLE), [arm_cost("pool.tsv", EXPERTS)])
+    found = cost_json(asked(PEOPLE), [arm_cost("pool.tsv", Baseline.of_json(EXPERTS))])
     assert found["arms"] == {
         "people": {
             "total": 7.25, "currency": "USD", "pages": 250, "answers": 500, "per_answer": 0.0145, "hours": 8.439354, "hourly": 0.859071,
         }
     }  # fmt: skip
-    assert found["pools"] == {"pool.tsv": arm_cost("pool.tsv", EXPERTS).to_json()}
+    assert found["pools"] == {"pool.tsv": arm_cost("pool.tsv", Baseline.of_json(EXPERTS)).to_json()}
 
 
 def test_pages_in_no_pool_are_told() -> None:
-    lines = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.5, "currency": "USD", "pages": 9}}) for n in (1, 2)]
+    def pool(number: int, total: float) -> CostLine:
+        paid = {"cost": {"total": total, "currency": "USD", "pages": 9}}
+        return arm_cost(f"{number}.tsv", Baseline.of_json(paid))
+
+    lines = [pool(n, 3.5) for n in (1, 2)]
     text = cost_report(asked(PEOPLE), "en", pools=lines)
     assert text.endswith("Pages without a usable answer, which are in no pool, cost $0.25.")
-    whole = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.625, "currency": "USD", "pages": 9}}) for n in (1, 2)]
+    whole = [pool(n, 3.625) for n in (1, 2)]
     assert "in no pool" not in cost_report(asked(PEOPLE), "en", pools=whole)

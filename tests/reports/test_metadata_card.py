@@ -149,14 +149,6 @@ def test_the_author_names_a_metric_whose_display_name_does_not_tell() -> None:
         metadata_with_human_benchmark(text.encode(), LCS, names={"acc": "Score"})
 
 
-def test_the_experts_of_an_expert_study_give_the_figures() -> None:
-    study = {
-        "experts": {"metrics": {"acc": {"value": 0.9, "n": 9}}},
-        "people": {"metrics": {"acc": {"value": 0.4, "n": 9}}},
-    }
-    assert metadata_with_human_benchmark((META % "").encode(), study).written == {"Accuracy": 0.9}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
@@ -175,6 +167,11 @@ def test_a_figure_that_must_not_be_published_is_not_written(baseline: dict[str, 
 def test_a_file_that_is_not_json_is_refused_with_its_name(raw: bytes) -> None:
     with pytest.raises(InputError, match=r"raw_dataset_meta\.json: is not"):
         metadata_with_human_benchmark(raw, LCS)
+
+
+def test_the_value_of_experts_has_a_key_of_its_own() -> None:
+    made = metadata_with_human_benchmark((META % "").encode(), LCS, key="human_benchmark_expert")
+    assert json.loads(made.content)["human_benchmark_expert"] == {"Accuracy": 0.5612}
 
 
 def test_a_file_that_is_no_object_is_refused() -> None:

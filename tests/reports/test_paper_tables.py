@@ -87,15 +87,16 @@ def test_groups_without_gold_keep_their_items_and_answers() -> None:
 
 
 def test_an_expert_study_has_both_arms_and_their_difference() -> None:
-    study = {**STUDY, "people": {"metrics": {"acc": {"value": 0.6, "ci95": [0.4, 0.8], "n": 40}}}}
-    table = arms_table(study)
+    table = arms_table(record(STUDY))
     assert table is not None
-    assert [row[1:] for row in table.rows] == [
-        ("experts", "0.925", "0.830", "0.990", "items alone", "40", "0.975"),
-        ("people without training", "0.600", "0.400", "0.800", "items alone", "40", ""),
-        ("difference on common items", "0.342", "0.170", "0.500", "items alone", "38", ""),
+    assert [row[:3] for row in table.rows] == [
+        ("people", "accuracy", "0.560"),
+        ("experts", "accuracy", "0.925"),
+        ("experts minus people: acc", "", "0.342"),
+        ("experts minus people: acc of one person", "", "0.300"),
     ]
-    assert set(paper_files(record(), None, "csv", experts=study)) == {
+    assert arms_table(record()) is None
+    assert set(paper_files(record(STUDY), None, "csv")) == {
         "metrics.csv",
         "arms.csv",
         "methods.txt",
@@ -130,10 +131,6 @@ def test_the_methods_that_were_used_are_cited(changes: dict[str, Any], keys: lis
     assert [source.key for source in sources(record(**changes))] == keys
 
 
-def test_the_comparison_of_experts_cites_its_test() -> None:
-    assert [source.key for source in sources(record(), STUDY)][-3:] == ["mcnemar1947", "tango1998", "wei2025"]
-
-
 @every("form", ["latex", "markdown", "csv"])
 def test_the_methods_are_one_paragraph(form: Format) -> None:
     text = methods_paragraph(record(), None, form)
@@ -153,7 +150,7 @@ def test_the_russian_paragraph_names_methods_in_russian() -> None:
 
 
 def test_every_citation_is_in_the_bibliography() -> None:
-    files = paper_files(record(GROUPED), None, "latex", experts=STUDY)
+    files = paper_files(record({**GROUPED, "arms": STUDY["arms"]}), None, "latex")
     cited = set(re.findall(r"\\cite\{(\w+)\}", files["methods.tex"]))
     assert cited
     assert cited == set(re.findall(r"^@\w+\{(\w+),$", files["references.bib"], re.MULTILINE))

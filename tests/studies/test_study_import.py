@@ -15,7 +15,7 @@ from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
-from merilo.reports.study_baseline import expert_study, study_responses
+from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, import_files, read_imports
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE
@@ -334,20 +334,12 @@ def _expert_files(tmp_path: Path, platform: str, *, closed: bool) -> tuple[Study
 def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp_path: Path) -> None:
     folder, paths = _expert_files(tmp_path / f"{platform}-{closed}", platform, closed=closed)
     import_files(folder, paths)
-    result = expert_study(folder)
-    assert result.summary["experts"]["answers"] == {
-        "counted": 17,
-        "may_be_mine": 10,
-        "not_shown": 9,
-        "late": 0,
-        "missing": 0,
-    }  # type: ignore[index,call-overload]
-    items = result.summary["experts"]["items"]  # type: ignore[index,call-overload]
-    assert (items["decided"], len(items["fallback"]["votes"])) == (8, 1)
-    assert result.summary["experts"]["people"] == {"total": 3, "answered_all": 3, "unanswered": 0}  # type: ignore[index,call-overload]
-    assert result.summary["experts"]["metrics"]["acc" if closed else "em"]["n"] == 9  # type: ignore[index,call-overload]
-    assert result.summary["cost"]["pages"] == 18  # type: ignore[index,call-overload]
-    assert result.people is None
+    record = study_baseline(folder, arm="experts")
+    assert (record.response_counts.used, record.response_counts.dropped) == (17, {"may_be_mine": 1})
+    assert record.item_counts.overlap == {2: 8, 1: 1}
+    assert (record.resolved_by.majority, record.agreement.low_agreement) == (9, 1)
+    assert record.metrics["acc" if closed else "em"].n == 9
+    assert record.cost.pages == 18
 
 
 def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
@@ -357,15 +349,15 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
     people.write_text(answered("toloka", tmp_path / "people", visits(folder)), "utf-8")
     made = import_files(folder, [paths[0], people, *paths[1:]])
     assert [one.arm for one in made.added] == ["experts", "people", "experts", "experts"]
-    result = expert_study(folder)
-    assert result.people is not None
-    assert result.summary["comparison"]["n"] == 9  # type: ignore[index,call-overload]
-    assert result.summary["experts"]["metrics"]["acc"]["value"] == 1.0  # type: ignore[index,call-overload]
-    assert result.items().height == 9
-    shown = merilo("study", "baseline", folder.path, "--arm", "experts", "--out", tmp_path / "e")
+    record = study_baseline(folder)
+    assert list(record.by_arm) == ["people", "experts"]
+    assert record.differences[0].n == 9
+    assert record.arms["experts"].metrics["acc"].value == 1.0
+    shown = merilo("study", "baseline", folder.path, "--out", tmp_path / "e")
     assert shown.status == 0
-    assert "On the 9 items that both answered" in shown.out
-    assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv", "raw"]
+    assert "experts minus people: acc" in shown.out
+    assert (tmp_path / "e" / "experts" / "consensus.csv").is_file()
+    assert (tmp_path / "e" / "raw" / "experts" / "responses.csv").is_file()
 
 
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class GuideStudy:
 
     @cached_property
     def experts(self) -> dict:
-        return self.json("hb/experts.json")
+        return self.metrics["arms"]["experts"]
 
     @cached_property
     def items(self) -> list[dict]:
@@ -152,7 +152,6 @@ def guide_study(root: Path) -> GuideStudy:
     (root / "experts.csv").write_text(_experts(root), encoding="utf-8", newline="")
     _done("study", "import", study, root / "assignments.tsv", root / "experts.csv")
     _done("study", "baseline", study, "--out", study / "baseline")
-    _done("study", "baseline", study, "--arm", "experts", "--out", study / "experts")
     _done("report", study, "--out", root / "hb", "--cards", data)
     return GuideStudy(root, created, merilo("report", "verify", root / "hb", "--json", "-"))
 

@@ -39,26 +39,23 @@ CONTENT: dict[str, Any] = {
 }  # fmt: skip
 
 STUDY: dict[str, Any] = {
-    "dataset": "ruworldtree",
-    "experts": {
-        "protocol": "out-of-bag",
-        "experts": {"physics": 5, "law": 4},
-        "people": {"total": 8, "answered_all": 7, "unanswered": 3},
-        "items": {
-            "total": 40, "decided": 39, "decided_share": 0.975, "fallback": {"votes": [], "late": [], "skill": []}, "counted_as_wrong": [7],
+    **CONTENT,
+    "arm": "people",
+    "arms": {
+        "experts": {
+            **CONTENT,
+            "responses": {"total": 200, "control": 0, "used": 171, "dropped": {"may_be_mine": 21, "not_shown": 6, "late": 2}},
+            "annotators": {"total": 8, "used": 8, "with_controls": 0, "excluded": 0, "min_control_accuracy": 0.5},
+            "items": {"total": 40, "consensus": 39, "overlap": {"5": 11, "4": 29}, "overlap_before_exclusion": {"5": 11, "4": 29}},
+            "metrics": {"acc": {"value": 0.925, "ci95_items_and_annotators": [0.83, 0.99], "n": 40, "annotators": 8}},
+            "human_benchmark": {"items": "agreed", "metrics": {"acc": {"value": 0.95, "n": 38}}},
+            "cost": {"total": 640.0, "currency": "USD", "pages": 171, "hours": 5.7, "hourly": 112.28},
         },
-        "answers": {"counted": 171, "may_be_mine": 21, "not_shown": 0, "late": 2, "missing": 3},
-        "design": {"time_limit_seconds": 60.0, "late": "drop", "min_answers": 3, "decision": "majority"},
-        "metrics": {"acc": {"value": 0.925, "ci95": [0.83, 0.99], "n": 40}},
-        "decided_by_rule": {"value": 0.9487, "ci95": [0.83, 0.99], "n": 39},
-        "by_domain": {"physics": {"value": 0.95, "ci95": [0.76, 0.99], "n": 20}, "law": {"value": 0.9, "ci95": None, "n": 20}},
     },
-    "cost": {"total": 640.0, "currency": "USD", "pages": 171, "hours": 5.7, "hourly": 112.28, "median_seconds_per_answer": 96.0},
-    "people": {"protocol": "basic"},
-    "comparison": {
-        "n": 38, "experts": 0.947368, "people": 0.605263, "difference": 0.342105, "ci95": [0.17, 0.5], "p": 0.0004,
-        "test": "McNemar's exact test",
-    },
+    "differences": [
+        {"name": "experts minus people: acc", "value": 0.342105, "ci95": [0.17, 0.5], "n": 38, "people": 34},
+        {"name": "experts minus people: acc of one person", "value": 0.3, "ci95": [0.1, 0.5], "n": 38, "people": 34},
+    ],
 }  # fmt: skip
 
 

@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import polars as pl
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from merilo.baselines.arms import ArmDifferences, ArmEstimate, Arms, arm_estimates
+from merilo.baselines.arms import PEOPLE, arm_differences
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.doubtful_items import DoubtfulItems
@@ -25,9 +26,10 @@ from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
 from merilo.baselines.steps import SuspectControl, overlap, suspect_controls
+from merilo.baselines.study_input import ArmInput
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError, UsageError
-from merilo.estimate import Finding
+from merilo.estimate import Estimate, Finding
 from merilo.metrics.metric import Score
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
@@ -54,8 +56,6 @@ MOST_DOUBTFUL: Final = 20
 
 #: The record in a folder of `merilo baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
-#: The summary in a folder of `merilo experts baseline --out`.
-EXPERTS_FILE: Final = "experts.json"
 #: The record in a folder of `merilo report --out`, in two files.
 METRICS_FILE: Final = "metrics.json"
 COSTS_FILE: Final = "costs.json"
@@ -492,8 +492,9 @@ class Baseline(Record):
     dataset_quality: DatasetQualityRecord | None = None
     other_datasets: OtherDatasetsRecord | None = None
     people: PeopleTable | None = None
-    arms: dict[str, ArmEstimate] | None = None
-    arm_differences: ArmDifferences | None = None
+    arm: str | None = None
+    arms: dict[str, Baseline] = {}
+    differences: tuple[Estimate, ...] = ()
     provenance: Provenance | None = None
     models: Object | None = None
     echoes: tuple[ModelEchoes, ...] = ()
@@ -598,11 +599,31 @@ class Baseline(Record):
         return baseline_html(self)
 
     @property
-    def compared_arms(self) -> Arms | None:
-        """Return the arms with their differences; `None` if the baseline has no arms."""
-        if self.arms is None:
-            return None
-        return Arms.of(self.arm_differences or ArmDifferences(), arms=tuple(self.arms.values()))
+    def by_arm(self) -> dict[str, Baseline]:
+        """Return the baseline of every arm by name, the main one first; without arms, the only one as `people`."""
+        return {self.arm or PEOPLE: self, **self.arms}
+
+    def beside(
+        self, arm: str, others: Mapping[str, Baseline], differences: Sequence[Estimate] | None = None
+    ) -> Baseline:
+        """Return the baseline of an arm with those of the other arms.
+
+        Args:
+            arm: the name of this arm.
+            others: the other arms by name; without any, the baseline is returned as it is.
+            differences: the differences between the arms; computed if they are not given.
+        """
+        if not others:
+            return self
+        studies = {name: ArmInput(one.evidence.study, one.settings) for name, one in others.items()}
+        if differences is None:
+            arms = {arm: self, **others}
+            differences = arm_differences({name: one.evidence for name, one in arms.items()})
+        more = {"arm": arm, "arms": dict(others), "differences": tuple(differences)}
+        baseline = self.model_copy(update=more)
+        study = replace(self.evidence.study, arm=arm, arms=studies)
+        baseline._evidence = replace(self.evidence, study=study)
+        return baseline
 
     @property
     def main_metrics(self) -> dict[str, MetricRecord]:
@@ -752,9 +773,6 @@ def record_of(evidence: Evidence) -> Baseline:
         more["participation"] = came
     if study.other:
         more["other_datasets"] = _other_datasets(annotators)
-    if study.arms:
-        arms = arm_estimates(evidence, study.arms.of)
-        more |= {"arms": {one.arm: one for one in arms.arms}, "arm_differences": ArmDifferences.of(arms)}
     baseline = baseline.model_copy(update=more)
     baseline._evidence = evidence
     return baseline

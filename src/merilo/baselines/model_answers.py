@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
-from merilo.baselines.baseline import BASELINE_FILE, EXPERTS_FILE
+from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import undeclared
@@ -433,12 +433,6 @@ def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
     for path in paths:
         _refuse_archive(path)
-        if (path / EXPERTS_FILE).is_file():
-            raise InputError(
-                "holds a baseline of experts, without their answers to single items: give the "
-                "folder of 'merilo baseline'",
-                file=shown(path),
-            )
         if path.is_dir() and not any(path.iterdir()):
             raise InputError("is an empty folder", file=shown(path))
         if not path.exists():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from merilo.baselines.arms import PEOPLE
 from merilo.baselines.baseline import Baseline, record_of
 from merilo.baselines.consensus_scorer import consensus_scorer, declared, settings_for, without_scorer
 from merilo.baselines.dataset_estimates import estimate_dataset
@@ -29,14 +30,15 @@ from merilo.settings import Settings
 
 
 def compute(study: StudyInput, settings: Settings) -> Baseline:
-    """Compute the baseline of a study.
+    """Compute the baseline of a study, and of its other arms.
 
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
         DataError: there are no test items, an annotator gave two different answers to an item, or no
             annotator passes the control items, or no item for an estimate on the whole dataset is left.
     """
-    return record_of(examine(study, settings))
+    others = {name: compute(*one) for name, one in study.arms.items()}
+    return record_of(examine(study, settings)).beside(study.arm or PEOPLE, others)
 
 
 def examine(study: StudyInput, settings: Settings) -> Evidence:

@@ -110,12 +110,14 @@ def clean(
             belong to the same cluster.
         UsageError: there is no field `settings.cluster`.
     """
-    types = question_types(responses, gold)
+    types, asked = question_types(responses, gold), responses.test_items
     responses, gold, merged = same_answers(
         responses, gold, declaration, types, min_control_score=settings.min_control_score
     )
     responses = settle(responses, settings.repeats)
-    items = responses.test_items
+    # An item that every expert skipped keeps its place, without votes.
+    skipped = {"may_be_mine", "not_shown"} & responses.dropped.keys()
+    items = asked if skipped else responses.test_items
     if not items.height:
         raise DataError(
             f"all {responses.table.height} responses are to control items: there are no test items"

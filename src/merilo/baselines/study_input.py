@@ -6,9 +6,9 @@ Responses, gold answers, skills and the whole dataset, and their record in the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -48,9 +48,9 @@ from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.arms import ArmDivision
     from merilo.baselines.model_verdicts import Margin
     from merilo.people.other_datasets import OtherAnswers
+    from merilo.settings import Settings
 
 GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
@@ -60,6 +60,13 @@ IN_MEMORY: Final = "in memory"
 
 #: Fewer gold answers may differ from every answer because people are wrong.
 _FEWEST_OF_ANOTHER_FORM: Final = 5
+
+
+class ArmInput(NamedTuple):
+    """Another group of people of a study, and the settings of its baseline."""
+
+    study: StudyInput
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,8 @@ class StudyInput:
         gold: the gold answers; `None` if they are not known.
         skills: the platform's skills as a table of `annotator` and `skill`; `None` if they are not known.
         population: the whole dataset in strata; `None` if the items are not a sample of it.
-        arms: which annotator is in which arm; `None` if the study has no arms.
+        arm: the name of the arm whose answers these are; `None` if the study has no arms.
+        arms: the other arms by name, each with its settings.
         other: the annotators' answers to other datasets; `None` if they are not known.
         models: the files of models' answers to compare with the annotators.
         common_items: whether models are compared on the items that both sides answered.
@@ -87,7 +95,8 @@ class StudyInput:
     gold: Gold | None = None
     skills: pl.DataFrame | None = None
     population: Population | None = None
-    arms: ArmDivision | None = None
+    arm: str | None = None
+    arms: Mapping[str, ArmInput] = field(default_factory=dict)
     other: OtherAnswers | None = None
     models: tuple[Path, ...] = ()
     common_items: bool = False

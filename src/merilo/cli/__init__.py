@@ -30,7 +30,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "leaderboard": ("merilo.cli.leaderboard", "write one page of people and models on all datasets"),
-    "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),
     "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
     "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),
     "submission": ("merilo.cli.submission", "pack and score submissions to the benchmark"),

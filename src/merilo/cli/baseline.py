@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,9 +26,7 @@ from merilo.settings import INPUT, InputSettings, Settings
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.arms import ArmDivision
     from merilo.baselines.baseline import Baseline
-    from merilo.people.reading import StudyResponses
 
 app = typer.Typer(add_completion=False)
 
@@ -54,9 +51,9 @@ def make(
     arm: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN|FILE",
-            help="Compare arms of the study, such as lay people and experts: a table of annotator and arm, a column of "
-            "the exports, or 'files', each of which is an arm.",
+            metavar="COLUMN",
+            help="The column of groups of people, such as people and experts, or 'files' if each file is a group: each "
+            "gets a baseline.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -93,29 +90,14 @@ def make(
 
         Margin(margin)
     responses = read_exports(files, given)
-    division = _arms(responses, arm)
+    column = responses.origin.reading.columns.arm if responses.origin else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
             models=model or (), common_items=common_items, margin=margin, population=given.population,
-            strata=given.fields_of_strata, arm=division, other=other or (), settings=settings, anonymise=anonymise,
+            strata=given.fields_of_strata, arm=arm or column, other=other or (), settings=settings, anonymise=anonymise,
         )  # fmt: skip
     return finish(made, out, force=force, details=details, json_to=json_to)
-
-
-def _arms(responses: StudyResponses, chosen: str | None) -> Path | ArmDivision | None:
-    """Return the table of arms, or which annotator is in which arm by the column or the files that are named."""
-    from merilo.baselines.arms import ARM_FILES, ArmDivision, arms_of_files  # noqa: PLC0415 - slow
-
-    origin = responses.origin
-    column = origin.reading.columns.arm if origin else None
-    if chosen == ARM_FILES:
-        return ArmDivision(chosen, arms_of_files(responses))
-    if chosen and Path(chosen).is_file():
-        return Path(chosen)
-    if chosen and origin and chosen != column:
-        column, responses = chosen, replace(origin, reading=origin.reading.named(arm=chosen)).read()
-    return ArmDivision(column, responses.arms) if column and responses.arms else None
 
 
 def finish(
@@ -146,16 +128,14 @@ def finish(
 
         from merilo.baselines.signal_counts import signal_sentences  # noqa: PLC0415
         from merilo.errors import for_command_line  # noqa: PLC0415
-        from merilo.reports.arm_tables import arm_notes, arm_tables  # noqa: PLC0415
+        from merilo.reports.arm_tables import arm_tables  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         Console(highlight=False).print(table(made, for_command_line, details=details))
         for sentence in signal_sentences(made.signals) if made.signals else ():
             show(sentence)
-        if arms := made.compared_arms:
-            for part in arm_tables(arms):
-                show_data(part)
-            show(*arm_notes(arms), wrap=True)
+        for part in arm_tables(made) if made.arms else ():
+            show_data(part)
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:

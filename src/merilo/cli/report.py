@@ -52,10 +52,6 @@ def make(
     ],
     *,
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
-    experts: Annotated[
-        Path | None,
-        typer.Option(help="For an expert dataset: the folder or JSON of 'merilo experts baseline'."),
-    ] = None,
     cards: Annotated[
         Path | None,
         typer.Option(
@@ -93,12 +89,11 @@ def make(
     """
     from merilo.reports.hb.building import report  # noqa: PLC0415 - slow
 
-    check_places([source, experts, cards], json_to)
+    check_places([source, cards], json_to)
     with working(Text("Computing the baseline again and writing the report")):
         made = report(
             source,
             out,
-            experts=experts,
             cards=cards,
             with_gold=with_gold,
             authors=author or (),
@@ -260,11 +255,6 @@ def _lines(found: Verification) -> Iterator[object]:
         (Text("fault"), found.faults),
     ):
         yield from (f"{what}: {name}" for name in names)
-    for name in found.hashed:
-        yield Text(
-            "{file}: checked by its hash only, because the raw answers behind it are not in the folder",
-            file=name,
-        )
     yield Text("verified", context="report") if found.ok else Text("NOT verified", context="report")
 
 

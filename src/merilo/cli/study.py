@@ -366,49 +366,25 @@ def baseline_(
     Exit status 1: the baseline was made and must be rejected.
     """
     from merilo.cli.baseline import finish  # noqa: PLC0415 - slow
-    from merilo.reports.study_baseline import frozen_plan, plan_changes, study_baseline  # noqa: PLC0415
-    from merilo.studies.study_export import arm_of  # noqa: PLC0415
+    from merilo.reports.study_baseline import plan_changes, study_baseline  # noqa: PLC0415
 
     folder = open_study(study)
-    name, group = arm_of(folder, arm)
     check_places([*_files(folder), *(model or ())], json_to, out, force=force)
     if margin is not None and not model:
         raise UsageError("--margin is for a comparison with models: give --model FILE")
     _warn_unfrozen(folder)
     for change in plan_changes(folder):
         say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
-    if frozen_plan(folder).arms.get(name, group).skip_own:
-        if model:
-            raise UsageError(
-                f"models are compared with people, not with the arm '{name}' that skips its own items",
-                field="--model",
-            )
-        return _experts(folder, name, out, force=force, json_to=json_to)
     with working(Text("Making the baseline")):
         made = study_baseline(
             folder,
-            arm=name,
+            arm=arm,
             models=model or (),
             common_items=common_items,
             margin=margin,
             anonymise=anonymise,
         )
     return finish(made, out, force=force, details=details, json_to=json_to)
-
-
-def _experts(study: StudyFolder, arm: str, out: Path | None, *, force: bool, json_to: str | None) -> int:
-    """The baseline of experts who skip their own questions."""
-    from merilo.atomic_write import new_folder, write_files  # noqa: PLC0415 - only expert tests need it
-    from merilo.cli.experts import show_baselines  # noqa: PLC0415
-    from merilo.reports.study_baseline import expert_study  # noqa: PLC0415
-
-    with working(Text("Making the experts' baseline")):
-        made = expert_study(study, arm=arm)
-    if out:
-        with new_folder(out, force=force) as hidden:
-            write_files(hidden, made.to_files())
-    deliver(json_to, lambda: made.summary, partial(show_baselines, made.summary, out))
-    return 0
 
 
 def _files(folder: StudyFolder) -> list[Path]:

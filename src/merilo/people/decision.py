@@ -40,6 +40,7 @@ class PoolVotes:
             whole answers are voted on.
         composed: answers that nobody gave and that a majority of each part gives; their codes follow those of
             `everyone.labels`.
+        skipped: whether annotators skipped items that may be their own, so that items have fewer answers by design.
     """
 
     everyone: Encoding
@@ -49,6 +50,7 @@ class PoolVotes:
     skill: FloatArray
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
+    skipped: bool = False
 
     def where(self, mask: NDArray[np.bool_]) -> PoolVotes:
         """Return the pool with some of its answers; `mask` has shape (n,)."""
@@ -81,7 +83,8 @@ class PoolVotes:
         Args:
             min_votes: the number for every item, or "majority". If at least 95 % of the items had the same overlap
                 before exclusion, "majority" means more than half of this overlap, also for an item that lost answers.
-                Otherwise it means more than half of the item's own answers. It is at least 2.
+                Otherwise, and where annotators skipped items of their own, it means more than half of the item's own
+                answers. It is at least 2.
         """
         if min_votes != "majority":
             return min_votes
@@ -89,7 +92,7 @@ class PoolVotes:
         before, left = (
             np.bincount(votes.item[mask], minlength=votes.items) for mask in (self.tests, self.counted)
         )
-        return votes_needed(before, left)
+        return np.maximum(left // 2 + 1, 2) if self.skipped else votes_needed(before, left)
 
 
 def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -131,7 +134,8 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
     skill = people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     tests = ~table["is_control"].to_numpy()
-    return PoolVotes(everyone, tests, kept & tests, kept, skill)
+    skipped = not {"may_be_mine", "not_shown"}.isdisjoint(responses.dropped)
+    return PoolVotes(everyone, tests, kept & tests, kept, skill, skipped=skipped)
 
 
 def decide(

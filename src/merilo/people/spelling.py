@@ -206,7 +206,6 @@ def same_answers(
     types: Mapping[int, str] | None = None,
     *,
     min_control_score: float = 1.0,
-    skip: bool = True,
 ) -> tuple[Responses, Gold | None, Merged]:
     """Give equal answers one spelling, also gold answers and the known answers of control items.
 
@@ -219,7 +218,6 @@ def same_answers(
         dataset: the dataset's declaration.
         types: mapping from item number to the question's type, on which the comparison of the exam's answers depends.
         min_control_score: a free-text answer to a control item is right from this F1 of its words on.
-        skip: whether answers that mean "may be mine" are left out.
 
     Returns:
         The responses and the gold answers in one spelling, and what was merged.
@@ -230,7 +228,7 @@ def same_answers(
     known = [] if gold is None else gold.answers["gold"].drop_nulls().unique().sort().to_list()
     words = {word for word in reading.missing if word} - {*labels, *known}
     responses, missing = _without_missing(responses, words)
-    responses = _without_skipped(responses, reading) if skip else responses
+    responses = _without_skipped(responses, reading)
     kinds, table = types or {}, responses.table
     kind = pl.lit("").alias("kind")
     if kinds:
@@ -292,7 +290,10 @@ _PERHAPS_MINE: Final = r"(?i)мной|мною|мой|моё|мое|\bmine\b|\bm
 
 
 def _without_skipped(responses: Responses, reading: Reading) -> Responses:
-    """Leave out answers that mean "may be mine": they are no votes."""
+    """Leave out answers that mean "may be mine", and items not shown to their author: they are no votes."""
+    # A task that was not shown is no paid page.
+    shown = responses.without(pl.col("answer") == NOT_SHOWN, "not_shown")
+    responses = replace(shown, lost_pages=responses.lost_pages)
     texts = responses.table["answer"].drop_nulls()
     perhaps = texts.filter(texts.str.contains(_PERHAPS_MINE)).unique().to_list()
     own = {spelling(text) for text in reading.skip}

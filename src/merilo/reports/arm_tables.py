@@ -2,89 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from merilo.baselines.arms import Arms, ArmValue, PairValue
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
+from merilo.baselines.baseline import Baseline
+from merilo.baselines.warnings import STATUSES
+from merilo.records import Span
 from merilo.reports.estimates import EMPTY, DataTable
-from merilo.text import Text, joined
+from merilo.text import Money, Text, joined
 
 
-def arm_tables(arms: Arms) -> tuple[DataTable, DataTable]:
-    """Return the table of the arms and that of their pairs."""
-    columns = arms.arms
-    estimates = DataTable(
-        Text("Arms of the study"),
-        ("", *(one.arm for one in columns)),
+def arm_name(name: str) -> Text | str:
+    """Return what an arm is called in tables: that of a plan in words, others as they are."""
+    return {"people": Text("people without training"), "experts": Text("experts")}.get(name, name)
+
+
+def arm_tables(record: Baseline) -> tuple[DataTable, ...]:
+    """Return the table of the arms and, with gold answers, that of the differences between them."""
+    arms, statuses = record.by_arm, {str(name): text for name, (text, *_) in STATUSES.items()}
+    columns = [
         (
-            (Text("single person"), *(_value(one.single) for one in columns)),
-            (Text("consensus", context="column"), *(_value(one.consensus) for one in columns)),
-            (Text("annotators", context="row"), *(str(one.annotators) for one in columns)),
-            (Text("answers", context="column"), *(str(one.answers) for one in columns)),
-            (Text("items", context="row"), *(str(one.items) for one in columns)),
-        ),
+            statuses.get(one.status, one.status),
+            next((_value(metric.value, metric.interval) for metric in one.main_metrics.values()), EMPTY),
+            _value(one.single_person.mean, one.single_person.ci95) if one.single_person else EMPTY,
+            f"{one.item_counts.consensus or 0} / {one.item_counts.total or 0}",
+            f"{one.annotator_counts.used or 0} / {one.annotator_counts.total or 0}",
+            str(one.response_counts.used or 0),
+            str(
+                one.response_counts.dropped.get("may_be_mine", 0)
+                + one.response_counts.dropped.get("not_shown", 0)
+            ),
+            _value(one.agreement.krippendorff_alpha, one.agreement.krippendorff_alpha_ci95),
+            EMPTY if one.cost.total is None else joined([Money(one.cost.total, one.cost.currency)]),
+        )
+        for one in arms.values()
+    ]
+    heads = (
+        Text("status"),
+        Text("consensus", context="column"),
+        Text("single person"),
+        Text("items with a consensus"),
+        Text("annotators used"),
+        Text("answers", context="column"),
+        Text("own items skipped"),
+        Text("Krippendorff's alpha"),
+        Text("cost"),
     )
-    pairs = DataTable(
+    rows = tuple((head, *cells) for head, *cells in zip(heads, *columns, strict=True))
+    estimates = DataTable(Text("Arms of the study"), ("", *map(arm_name, arms)), rows)
+    if not record.differences:
+        return (estimates,)
+    differences = DataTable(
         Text("Differences between the arms"),
         (
             "",
-            Text("who answers"),
             Text("difference", context="column"),
             Text("95 % interval"),
-            Text("p", context="column"),
             Text("items", context="column"),
         ),
         tuple(
             (
-                Text("{second} minus {first}", second=one.second, first=one.first),
-                name,
-                *_difference(found),
-                str(one.items),
+                one.name,
+                EMPTY if one.value is None else Text("{value:+.3f}", value=one.value),
+                Text("[{low:+.3f}, {high:+.3f}]", low=one.ci95[0], high=one.ci95[1])
+                if one.ci95
+                else one.reason or EMPTY,
+                str(one.n),
             )
-            for one in arms.differences
-            for name, found in (
-                (Text("single person"), one.single),
-                (Text("majority of as many answers"), one.consensus),
-            )
+            for one in record.differences
         ),
-        2,
     )
-    return estimates, pairs
+    return estimates, differences
 
 
-def arm_notes(arms: Arms) -> Iterator[Text]:
-    """Yield what the tables are about, and what is missing in them, a sentence each."""
-    yield Text(
-        "Two arms are compared on the items that both answered, over items and both arms’ annotators; p has Holm’s "
-        "correction over the pairs."
-    )
-    if any(one.annotators < LEAST_ANNOTATORS for one in arms.arms):
-        yield Text(
-            "An arm of fewer than {n:# annotator|# annotators} has no interval and no test: so few say nothing about "
-            "others.",
-            n=LEAST_ANNOTATORS,
-        )
-    if any(not one.items for one in arms.differences):
-        yield Text("Arms without a common item have no difference.")
-    if arms.without_answers:
-        yield Text("Without answers that count: {names}.", names=joined([*arms.without_answers], ", "))
-
-
-def _value(one: ArmValue) -> Text | str:
-    if one.value is None:
+def _value(value: float | None, ends: Span | None) -> Text | str:
+    if value is None:
         return EMPTY
-    if one.over_both is None:
-        return Text("{value:.3f}", value=one.value)
-    return Text(
-        "{value:.3f} [{low:.3f}, {high:.3f}]", value=one.value, low=one.over_both[0], high=one.over_both[1]
-    )
-
-
-def _difference(one: PairValue) -> tuple[Text | str, Text | str, Text | str]:
-    if one.difference is None:
-        return EMPTY, EMPTY, EMPTY
-    value = Text("{value:+.3f}", value=one.difference)
-    if one.over_both is None or one.p_holm is None:
-        return value, EMPTY, EMPTY
-    low, high = one.over_both
-    return value, Text("[{low:+.3f}, {high:+.3f}]", low=low, high=high), Text("{p:.2g}", p=one.p_holm)
+    if ends is None:
+        return Text("{value:.3f}", value=value)
+    return Text("{value:.3f} [{low:.3f}, {high:.3f}]", value=value, low=ends[0], high=ends[1])

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from merilo.baselines.arms import ArmSource, arm_division
+from merilo.baselines.arms import FILES, arms_of, divided
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.pipeline import compute, examine
 from merilo.baselines.study_input import (
     IN_MEMORY,
+    ArmInput,
     GoldSource,
     PopulationSource,
     SkillSource,
@@ -28,7 +29,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people import pseudonyms
 from merilo.people.other_datasets import OtherAnswers, read_other_answers
-from merilo.people.reading import Source
+from merilo.people.reading import Source, StudyResponses, read_responses
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
 from merilo.strict_json import Json
@@ -50,7 +51,7 @@ def baseline(
     margin: float | Margin | None = None,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
-    arm: ArmSource = None,
+    arm: str | Mapping[str, str] | None = None,
     other: Sequence[str | Path] | OtherAnswers = (),
     anonymise: bool = False,
     settings: Settings | None = None,
@@ -76,8 +77,9 @@ def baseline(
             its strata with their numbers of items (column `count`), a study's `weights.csv`, or a mapping
             from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
-        arm: the arms of the study, which are compared with each other: a table of annotator and arm, a mapping from
-            annotator to arm, or what `read_raw` gives.
+        arm: the groups of people, which get a baseline each: a column of the files, `files` where every file is a
+            group, or a mapping from annotator to arm. The arm `people`, or the largest, is the baseline that is
+            returned; its `arms` are the others.
         other: exports of other datasets that the same annotators answered, one for each dataset, or what `read_raw`
             gives: who agrees with the others there is reliable.
         anonymise: replace annotators' ids by pseudonyms.
@@ -105,7 +107,7 @@ def baseline(
     settings = Settings.of(chosen, settings)
     settings_for(declared, settings)
     study = study_input(
-        responses,
+        responses if arm is None else _with_arms(responses, arm),
         declared,
         gold=gold,
         gold_column=gold_column,
@@ -117,7 +119,7 @@ def baseline(
     elsewhere = (
         other if isinstance(other, OtherAnswers) else read_other_answers(other, people) if other else None
     )
-    study = replace(study, arms=arm_division(arm, encoding), other=elsewhere)
+    study = replace(study, other=elsewhere)
     if anonymise:
         study = _anonymous(study)
     if models and not study.gold:
@@ -149,12 +151,13 @@ def baseline(
         "margin": study.margin.value if study.margin else None,
         "population": name_of(population),
         "strata": [*strata],
-        "arm": study.arms.source if study.arms else None,
+        "arm": arm if arm is None or isinstance(arm, str) else IN_MEMORY,
         "other": [*study.other.sources] if study.other else [],
         **settings.parameters(),
     }
-    given = (population, arm, *([] if isinstance(other, OtherAnswers) else other))
-    made = compute(_with_provenance(study, options, given), settings)
+    given = (population, *([] if isinstance(other, OtherAnswers) else other))
+    study = _with_provenance(study, options, given)
+    made = compute(study if arm is None else _divided(study, settings), settings)
     if not models:
         return made
     from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
@@ -162,6 +165,23 @@ def baseline(
     return made.with_models(
         with_models(made.evidence, study.models, common_items=common_items, margin=study.margin)
     )
+
+
+def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:
+    """Return the responses with the arm of each annotator; a column of arms is read from the files again."""
+    read = responses if isinstance(responses, Responses) else read_responses(responses)
+    origin = read.origin if isinstance(read, StudyResponses) else None
+    if isinstance(arm, str) and arm != FILES and origin and arm != origin.reading.columns.arm:
+        read = replace(origin, reading=origin.reading.named(arm=arm)).read()
+    return replace(read, arms=arms_of(read, arm))
+
+
+def _divided(study: StudyInput, settings: Settings) -> StudyInput:
+    """Return the study of the main arm with the other arms beside it; models are compared with the main arm."""
+    (main, own), *others = divided(study.responses, study.responses.arms or {}).items()
+    alone = replace(study, models=(), margin=None)
+    arms = {name: ArmInput(replace(alone, responses=part), settings) for name, part in others}
+    return replace(study, responses=own, arm=main, arms=arms)
 
 
 def _anonymous(study: StudyInput) -> StudyInput:
@@ -172,9 +192,10 @@ def _anonymous(study: StudyInput) -> StudyInput:
     responses, skills = pseudonyms.anonymise(study.responses, study.skills, study.origin.key)
     return replace(
         study,
-        responses=responses,
+        responses=replace(
+            responses, arms={names[who]: arm for who, arm in (study.responses.arms or {}).items()} or None
+        ),
         skills=skills,
-        arms=study.arms.renamed(names) if study.arms else None,
         other=study.other.renamed(names) if study.other else None,
         gold=replace(study.gold, source=Path(study.gold.source).name) if study.gold else None,
         pseudonymous=True,

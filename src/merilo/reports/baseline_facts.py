@@ -92,6 +92,7 @@ REASONS: Final = {
     "recoded_to_nothing": Text("recoded to nothing"),
     "missing": Text("missing"),
     "may_be_mine": Text("marked 'may be mine'"),
+    "not_shown": Text("not shown to the author of the item"),
     "late": Text("after the time limit"),
     "without_annotator": Text("without an annotator"),
     "excluded_annotator": Text("by an excluded annotator"),

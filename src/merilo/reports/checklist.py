@@ -163,18 +163,17 @@ def _study_answers(
     facts: BaselineFacts,
     plan: Mapping[str, Json] | None,
     frozen: Mapping[str, Json] | None,
-    experts: Mapping[str, Json] | None,
 ) -> dict[str, ChecklistAnswer]:
     """Return the answers that a study gives, by number."""
     declared = _declared(facts.record, plan)
     parts = [
         ("plan", _of_dataset(declared)),
         ("data", _of_models(facts.record, plan, declared)),
-        ("data", _of_people(facts, experts)),
+        ("data", _of_people(facts)),
         ("data", _of_results(facts.record, plan)),
         (
             "plan",
-            {} if plan is None else _of_plan(facts, plan, frozen or mapping_at(plan, "frozen"), experts),
+            {} if plan is None else _of_plan(facts, plan, frozen or mapping_at(plan, "frozen")),
         ),
     ]
     return {
@@ -232,12 +231,12 @@ def _of_models(record: Baseline, plan: Mapping[str, Json] | None, declared: Data
     }
 
 
-def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Answers:
+def _of_people(facts: BaselineFacts) -> _Answers:
     record, cost, responses = facts.record, facts.record.cost, facts.record.response_counts
     counts = record.annotator_counts
     people, used, excluded = counts.total, counts.used, counts.excluded
     effort = [f"{cost.hours:.1f} hours" if cost.hours is not None else "", _money(cost)]
-    mine = count_at(experts, "experts", "answers", "may_be_mine")
+    mine = _own_items(record)
     checks = f"control items ({counted(responses.control, 'answer')})" if responses.control else None
     lost, unsubmitted = (responses.dropped.get(why, 0) for why in ("excluded_annotator", "not_submitted"))
     overlap = ", ".join(f"{size} on {counted(n, 'item')}" for size, n in facts.overlap_asked.items())
@@ -266,7 +265,7 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         found["1.2.1"] = "sample", weighting(population).en
     if responses.total and people:
         found["1.4"] = f"{responses.total / people:.1f} on average", "control items included"
-    if mine is not None:
+    if mine:
         told = f"experts could be authors; they skipped {counted(mine, 'item')} that might be their own"
         found |= {"2.4": ("partial", told), "2.5": ("yes", "experts skipped items that might be their own")}
     if cost.hourly is not None:
@@ -287,6 +286,12 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
     if cost.median_seconds_per_answer is not None:
         found["5.1.3"] = seconds(cost.median_seconds_per_answer).en, "median time of an answer"
     return found
+
+
+def _own_items(record: Baseline) -> int:
+    """Count the items that annotators of any arm skipped because they may have written them."""
+    dropped = [arm.response_counts.dropped for arm in record.by_arm.values()]
+    return sum(one.get(name, 0) for one in dropped for name in ("may_be_mine", "not_shown"))
 
 
 def _of_participation(came: Participation) -> _Answers:
@@ -327,7 +332,6 @@ def _of_plan(
     facts: BaselineFacts,
     plan: Mapping[str, Json],
     frozen: Mapping[str, Json],
-    experts: Mapping[str, Json] | None,
 ) -> _Answers:
     known, rules = facts.conditions, facts.conditions.restrictions
     arms = [one for one in mapping_at(plan, "arms").values() if isinstance(one, dict)]
@@ -349,7 +353,7 @@ def _of_plan(
     data, materials = (text_at(plan, "publication", name) for name in ("data", "materials"))
     planned = " and ".join(_KINDS[one] for one in kinds if one in _KINDS)
     own = any(one.get("skip_own") is True for one in arms)
-    asked = count_at(experts, "experts", "answers", "may_be_mine") is None
+    asked = not _own_items(facts.record)
     found: _Answers = {
         **_OF_EVERY_PLAN,
         **_of_training(known, plan),
@@ -459,7 +463,6 @@ def reporting_checklist(
     plan: Mapping[str, Json] | None = None,
     *,
     frozen: Mapping[str, Json] | None = None,
-    experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> Checklist:
     """Answer the checklist from a study; the author's answers in the plan's `checklist` take precedence.
@@ -468,13 +471,12 @@ def reporting_checklist(
         record: the baseline.
         plan: the content of `study.yaml`.
         frozen: the date and hash of the frozen plan.
-        experts: the JSON of `merilo experts baseline`.
         platform: the platform's code, if the baseline's command does not name it.
 
     Raises:
         DataError: the plan answers a question that does not exist.
     """
-    found = _study_answers(baseline_facts(record, plan, platform=platform), plan, frozen, experts)
+    found = _study_answers(baseline_facts(record, plan, platform=platform), plan, frozen)
     for number, given in mapping_at(plan, "checklist").items():
         if number not in QUESTIONS:
             raise DataError(

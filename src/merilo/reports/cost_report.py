@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import polars as pl
 
 from merilo.baselines.baseline import Baseline, CostRecord, cost_record
 from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
-from merilo.records import count_at, mapping_at, number_at, text_at
+from merilo.records import mapping_at, number_at
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.prose import hours, human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
-
-#: The baseline of one group of people; of experts, the JSON of `merilo experts baseline`.
-Arm: TypeAlias = Baseline | Mapping[str, Json]
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
@@ -39,7 +36,7 @@ class CostLine:
     """The cost of one arm or pool.
 
     Attributes:
-        name: the arm (`people`, `experts`) or the pool's file.
+        name: the arm or the pool's file.
         cost: money and time; its answers are all answers on the paid pages, control items included.
         answers: answers to test items, before exclusion; `None` if they are not known.
     """
@@ -67,18 +64,10 @@ class CostLine:
         }
 
 
-def arm_cost(name: str, arm: Arm) -> CostLine:
-    """Take the cost of an arm from its baseline.
-
-    Args:
-        name: the arm: `people` or `experts`.
-        arm: the baseline, or the JSON of `merilo experts baseline`.
-    """
-    record = arm if isinstance(arm, Baseline) else Baseline.of_json(dict(arm))
+def arm_cost(name: str, record: Baseline) -> CostLine:
+    """Take the cost of an arm from its baseline."""
     overlap = record.item_counts.overlap_before_exclusion
     asked = sum(size * n for size, n in overlap.items()) or record.response_counts.used
-    if not asked and not isinstance(arm, Baseline):
-        asked = sum(count_at(arm, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
     return CostLine(name, record.cost, asked or None)
 
 
@@ -116,11 +105,11 @@ def totals(
     return {currency: round(total, 6) for currency, total in found.items()}
 
 
-def cost_json(arms: Mapping[str, Arm], pools: Sequence[CostLine] = ()) -> dict[str, Json]:
+def cost_json(arms: Mapping[str, Baseline], pools: Sequence[CostLine] = ()) -> dict[str, Json]:
     """Return the costs as JSON: `total` by currency, `arms` and `pools`.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the baseline.
+        arms: the baselines by arm, the main one first, which has the others; see `Baseline.by_arm`.
         pools: the pools; see `pool_costs`.
     """
     lines = [arm_cost(name, content) for name, content in arms.items()]
@@ -132,7 +121,7 @@ def cost_json(arms: Mapping[str, Arm], pools: Sequence[CostLine] = ()) -> dict[s
 
 
 def cost_report(
-    arms: Mapping[str, Arm],
+    arms: Mapping[str, Baseline],
     language: Language,
     *,
     pools: Sequence[CostLine] = (),
@@ -141,7 +130,7 @@ def cost_report(
     """Write the cost report in Markdown: sentences for each arm, and a line for each pool.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the baseline.
+        arms: the baselines by arm, the main one first, which has the others; see `Baseline.by_arm`.
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
         plan: the content of `study.yaml`, with the platform's commission.
@@ -155,7 +144,7 @@ def cost_report(
 
 
 def cost_message(
-    arms: Mapping[str, Arm],
+    arms: Mapping[str, Baseline],
     plan: Mapping[str, Json] | None,
     language: Language,
     *,
@@ -166,7 +155,7 @@ def cost_message(
     """Write the message that the guide asks to send: costs, and the methodology.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the baseline.
+        arms: the baselines by arm, the main one first, which has the others; see `Baseline.by_arm`.
         plan: the content of `study.yaml`.
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
@@ -174,11 +163,9 @@ def cost_message(
         submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it
             is, or if it is one of its datasets already; otherwise the author fills in the recipient.
     """
-    people, experts = arms["people"], arms.get("experts")
-    assert isinstance(people, Baseline)  # noqa: S101 - only experts may be given as JSON
-    assert not isinstance(experts, Baseline)  # noqa: S101
+    people = next(iter(arms.values()))
     title = dataset_title(people, plan)
-    methodology = human_baseline_section(people, plan, language, experts=experts, platform=platform)
+    methodology = human_baseline_section(people, plan, language, platform=platform)
     message = Text(
         "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
         "this message reports the costs and the methodology of the human baseline{of}.\n\n"
@@ -202,13 +189,9 @@ def _in_no_pool(lines: Sequence[CostLine], pools: Sequence[CostLine]) -> list[Te
 
 
 def _commissions(plan: Mapping[str, Json] | None) -> dict[str, float]:
-    """Return the platform's commission of each kind of arm, as a share of the pay; arms without one are left out."""
-    found = {}
-    for name in mapping_at(plan, "arms"):
-        share = number_at(plan, "arms", name, "pay", "commission")
-        if share is not None:
-            found["experts" if text_at(plan, "arms", name, "kind") == "expert" else "people"] = share
-    return found
+    """Return the platform's commission of each arm, as a share of the pay; arms without one are left out."""
+    shares = {name: number_at(plan, "arms", name, "pay", "commission") for name in mapping_at(plan, "arms")}
+    return {name: share for name, share in shares.items() if share is not None}
 
 
 def _total(lines: Sequence[CostLine], commissions: Mapping[str, float]) -> Text:

@@ -21,6 +21,7 @@ from merilo.text import LANGUAGES, Language, Text
 
 META_FILE: Final = "raw_dataset_meta.json"
 HUMAN: Final = "human_benchmark"
+HUMAN_EXPERT: Final = "human_benchmark_expert"
 
 #: The section of a card.
 SECTION: Final = "Human baseline"
@@ -58,17 +59,18 @@ def metadata_with_human_benchmark(
     baseline: Mapping[str, Json],
     *,
     names: Mapping[str, str] | None = None,
+    key: str = HUMAN,
     file: str = META_FILE,
 ) -> MetadataCard:
-    """Set `human_benchmark` in the metadata under the display names that the file's `metrics` use.
+    """Set the human values in the metadata under the display names that the file's `metrics` use.
 
     Every other byte of the file stays as it is. Values are rounded to four places.
 
     Args:
         raw: the file `raw_dataset_meta.json`.
-        baseline: the JSON of the baseline; for a dataset of experts the JSON of `merilo experts baseline`,
-            whose experts give the figures.
+        baseline: the JSON of the baseline.
         names: our metric -> display name, for metrics whose display name does not tell.
+        key: where the values are written.
         file: the file's name, for messages.
 
     Raises:
@@ -77,19 +79,19 @@ def metadata_with_human_benchmark(
     """
     if text_at(baseline, "status") == "rejected":
         raise DataError(
-            f"{HUMAN} is not written: the baseline is rejected, so its estimate must not be published",
+            f"{key} is not written: the baseline is rejected, so its estimate must not be published",
             file=file,
-            field=HUMAN,
+            field=key,
         )
     if value_at(baseline, "simulated") is True:
-        raise DataError(f"{HUMAN} is not written: the annotators are simulated", file=file, field=HUMAN)
+        raise DataError(f"{key} is not written: the annotators are simulated", file=file, field=key)
     meta = _object(raw, file)
     figures = _figures(baseline)
     if not figures:
         raise DataError(
-            f"{HUMAN} is not written: the baseline has no metric, because it has no gold answers",
+            f"{key} is not written: the baseline has no metric, because it has no gold answers",
             file=file,
-            field=HUMAN,
+            field=key,
         )
     displayed = list(mapping_at(meta, "metrics"))
     chosen = _chosen(names or {}, figures, displayed, file)
@@ -106,9 +108,9 @@ def metadata_with_human_benchmark(
             field="metrics",
         )
     written = {display: round(figures[name], DIGITS) for name, display in shown.items()}
-    before = mapping_at(meta, HUMAN)
+    before = mapping_at(meta, key)
     return MetadataCard(
-        content=_with_member(raw, HUMAN, {**before, **written}),
+        content=_with_member(raw, key, {**before, **written}),
         written=written,
         kept=tuple(name for name in before if name not in written),
         missing=tuple(name for name in displayed if name not in written and name not in before),
@@ -198,9 +200,8 @@ def _behind_space(text: str, place: int) -> int:
 
 
 def _figures(baseline: Mapping[str, Json]) -> dict[str, float]:
-    """Return the values of the metrics; of an expert study, those of the experts."""
-    chosen = mapping_at(baseline, "human_benchmark", "metrics")
-    metrics = chosen or mapping_at(baseline, "metrics") or mapping_at(baseline, "experts", "metrics")
+    """Return the values of the metrics."""
+    metrics = mapping_at(baseline, "human_benchmark", "metrics") or mapping_at(baseline, "metrics")
     values = {name: number_at(metrics, name, "value") for name in metrics}
     return {name: value for name, value in values.items() if value is not None}
 

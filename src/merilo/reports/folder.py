@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.evidence import Evidence
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
-from merilo.reports.hb.raw_study import RAW, published_study
+from merilo.reports.hb.raw_study import RAW, arm_folder, published_study
 from merilo.reports.item_browser import item_browser
 from merilo.reports.page import page
 from merilo.strict_json import as_text
@@ -39,7 +40,8 @@ def write_folder(folder: Path, baseline: Baseline) -> None:
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
     be asked them, with gold if it is known). As CSV and Parquet: `responses` (every response and its use),
-    `annotators`, `consensus` and, with gold, `doubtful` (the doubtful items). In CSV, text that a spreadsheet would run
+    `annotators`, `consensus` and, with gold, `doubtful` (the doubtful items); annotators and consensus of another arm
+    are in its subfolder. In CSV, text that a spreadsheet would run
     as a formula is prefixed with an apostrophe; Parquet keeps every text unchanged.
 
     Args:
@@ -54,14 +56,22 @@ def write_folder(folder: Path, baseline: Baseline) -> None:
     }
     if baseline.doubtful is not None:
         tables["doubtful"] = baseline.doubtful
-    for name, table in tables.items():
-        guarded(table).write_csv(folder / f"{name}.csv")
-        table.write_parquet(folder / f"{name}.parquet")
+    _write(folder, tables)
+    for number, (name, arm) in enumerate(baseline.arms.items(), start=1):
+        place = folder / arm_folder(name, number)
+        place.mkdir()
+        _write(place, {"annotators": arm.annotators, "consensus": arm.consensus})
     _write_items(folder, evidence)
     (folder / BASELINE_FILE).write_text(as_text(baseline.to_json()), encoding="utf-8")
     (folder / "report.html").write_text(page(baseline), encoding="utf-8")
     answered = found.answered if found else []
     (folder / "items.html").write_text(item_browser(baseline, answered), encoding="utf-8")
+
+
+def _write(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
+    for name, table in tables.items():
+        guarded(table).write_csv(folder / f"{name}.csv")
+        table.write_parquet(folder / f"{name}.parquet")
 
 
 def _write_items(folder: Path, evidence: Evidence) -> None:

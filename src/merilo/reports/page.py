@@ -24,7 +24,7 @@ from merilo.participation import FEWEST
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.reports import charts
-from merilo.reports.arm_tables import arm_notes, arm_tables
+from merilo.reports.arm_tables import arm_tables
 from merilo.reports.baseline_facts import (
     REASONS,
     UNRESOLVED,
@@ -37,8 +37,7 @@ from merilo.reports.baseline_facts import (
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
-from merilo.reports.paper import arm_rows
-from merilo.reports.prose import comparison, methods
+from merilo.reports.prose import methods
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -63,7 +62,6 @@ def page(
     *,
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
-    experts: Mapping[str, Json] | None = None,
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -71,7 +69,6 @@ def page(
         record: the baseline.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
-        experts: the JSON of `merilo experts baseline`, if experts answered too.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -119,10 +116,7 @@ def page(
             most_rows=MOST_ROWS,
             asked=_asked(baseline, attachments or {}),
             frozen=_frozen(attachments or {}),
-            experts=arm_rows(experts) if experts else (),
-            experts_prose=comparison(experts or {}),
-            arms=arm_tables(arms) if (arms := record.compared_arms) else (),
-            arm_notes=arm_notes(arms) if arms else (),
+            arms=arm_tables(record) if record.arms else (),
             methods=methods(record, plan),
             comparisons=comparisons,
             verdict_sentence=verdict_sentence,

@@ -12,15 +12,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from merilo.baselines.baseline import Baseline, MetricRecord
 from merilo.records import (
     Span,
-    count_at,
     list_at,
     mapping_at,
-    number_at,
-    value_at,
 )
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import metric_title
-from merilo.reports.prose import ends, human_baseline_section, metrics_at
+from merilo.reports.prose import human_baseline_section
 from merilo.reports.table import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, joined, plain_number
@@ -119,78 +116,26 @@ def _of(record: Baseline, plan: Mapping[str, Json] | None) -> str:
     return f" of {title}" if title else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmRow:
-    """A row on experts, people without training or their difference.
-
-    Attributes:
-        metric: the metric.
-        respondents: who answered.
-        value: the estimate.
-        span: its interval of record.
-        over: what this interval is over.
-        n: the number of items.
-        decided: the share of items that a rule of votes decided; `None` if it is not known.
-    """
-
-    metric: Text
-    respondents: Text
-    value: float
-    span: Span | None
-    over: Text | str
-    n: int
-    decided: float | None
-
-
-def arm_rows(study: Mapping[str, Json]) -> list[ArmRow]:
-    """Return each metric of experts and of people without training, and their difference.
-
-    Args:
-        study: the JSON of `merilo experts baseline`.
-    """
+def arms_table(record: Baseline) -> PaperTable | None:
+    """Make the table of the arms of a study and their differences; `None` without arms."""
     rows = [
-        ArmRow(
-            metric_title(name),
-            title,
-            one.value or 0.0,
-            one.interval,
-            _over(one),
-            one.n,
-            number_at(study, arm, "items", "decided_share"),
-        )
-        for arm, title in (("experts", Text("experts")), ("people", Text("people without training")))
-        for name, one in metrics_at(mapping_at(study, arm), "metrics").items()
-    ]
-    found = mapping_at(study, "comparison")
-    difference, n, span = number_at(found, "difference"), count_at(found, "n"), ends(value_at(found, "ci95"))
-    if rows and difference is not None and n:
-        over = _ITEMS_ALONE if span else ""
-        rows.append(
-            ArmRow(rows[0].metric, Text("difference on common items"), difference, span, over, n, None)
-        )
-    return rows
-
-
-def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
-    """Make the table of an expert study; `None` if there are no experts.
-
-    Args:
-        study: the JSON of `merilo experts baseline`.
-    """
-    rows = tuple(
         (
-            one.metric.en,
-            one.respondents.en,
+            arm,
+            metric_title(name).en,
             _value(one.value),
-            *_span(one.span, one.over),
+            *_ends(one),
             str(one.n),
-            _value(one.decided),
+            _count(arm_record.annotator_counts.used),
         )
-        for one in arm_rows(study)
-    )
-    columns = ("metric", "respondents", *_ESTIMATE, "items", "decided")
-    caption = "Experts and people without training, with 95% confidence intervals."
-    return PaperTable("arms", caption, columns, rows) if rows else None
+        for arm, arm_record in record.by_arm.items()
+        for name, one in arm_record.main_metrics.items()
+    ] + [
+        (one.name, "", _value(one.value), *_span(one.ci95, _OVER_BOTH), str(one.n), _count(one.people))
+        for one in record.differences
+    ]
+    columns = ("respondents", "metric", *_ESTIMATE, "items", "annotators")
+    caption = "Arms of the study, with 95% confidence intervals."
+    return PaperTable("arms", caption, columns, tuple(rows)) if record.arms else None
 
 
 def methods_paragraph(
@@ -199,7 +144,6 @@ def methods_paragraph(
     form: Format,
     *,
     language: Language = "en",
-    experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> str:
     """Write the methods as one paragraph with citations of the methods used; in CSV it is plain text without citations.
@@ -209,15 +153,14 @@ def methods_paragraph(
         plan: the content of `study.yaml`.
         form: `latex`, `markdown` or `csv`.
         language: `ru` or `en`.
-        experts: the JSON of `merilo experts baseline`.
         platform: the platform's code, if the baseline's command does not name it.
     """
-    text = human_baseline_section(record, plan, language, experts=experts, platform=platform)
+    text = human_baseline_section(record, plan, language, platform=platform)
     paragraph = " ".join(text.split("\n\n"))
     if form == "csv":
         return paragraph + "\n"
     escape = latex if form == "latex" else markdown
-    return f"{escape(paragraph)} {_cited(sources(record, experts), form).in_language(language)}\n"
+    return f"{escape(paragraph)} {_cited(sources(record), form).in_language(language)}\n"
 
 
 def _cited(found: Sequence[Source], form: Format) -> Text:
@@ -248,7 +191,6 @@ def paper_files(
     form: Format,
     *,
     language: Language = "en",
-    experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> dict[str, str]:
     """Make everything for the paper: tables, the methods paragraph and the bibliography.
@@ -258,26 +200,23 @@ def paper_files(
         plan: the content of `study.yaml`.
         form: `latex`, `markdown` or `csv`.
         language: the language of the methods paragraph.
-        experts: the JSON of `merilo experts baseline`.
         platform: the platform's code, if the baseline's command does not name it.
 
     Returns:
-        File name -> content: `metrics`, `groups` if there are groups, `arms` of an expert study, `methods`
+        File name -> content: `metrics`, `groups` and `arms` if there are any, `methods`
         and `references.bib`.
     """
     tables = [
         metric_table(record, plan),
         group_table(record, plan),
-        arms_table(experts) if experts else None,
+        arms_table(record),
     ]
     contents = {
         f"{table.name}{SUFFIXES[form]}": table_text(table, form) for table in tables if table is not None
     }
     ending = ".txt" if form == "csv" else SUFFIXES[form]
-    contents[f"methods{ending}"] = methods_paragraph(
-        record, plan, form, language=language, experts=experts, platform=platform
-    )
-    contents["references.bib"] = bibtex(record, sources(record, experts))
+    contents[f"methods{ending}"] = methods_paragraph(record, plan, form, language=language, platform=platform)
+    contents["references.bib"] = bibtex(record, sources(record))
     return contents
 
 
@@ -316,22 +255,18 @@ _PROGRAM: Final = """\
 """
 
 
-def sources(record: Baseline, experts: Mapping[str, Json] | None = None) -> list[Source]:
+def sources(record: Baseline) -> list[Source]:
     """Return the sources of the methods that a baseline used, and of its reporting checklist; the program comes first.
 
     Args:
         record: the baseline.
-        experts: the JSON of `merilo experts baseline`.
     """
     metrics, resolved = record.metrics.values(), record.resolved_by
     intervals = " ".join(f"{one.method} {one.method_over_both}" for one in metrics)
     models = list_at(record.models, "models")
     compared = [mapping_at(one, "comparisons") for one in models if isinstance(one, dict)]
     matches = [match for one in compared for match in one.values() if isinstance(match, dict)]
-    tests = [
-        *mapping_at(experts, "comparison").values(),
-        *(value for match in matches for value in match.values()),
-    ]
+    tests = [value for match in matches for value in match.values()]
     tested = any(isinstance(text, str) and "McNemar" in text for text in tests)
     aggregator = record.parameters.get("aggregator")
     used = {

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from merilo.baselines.baseline import Baseline, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
-from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
-from merilo.reports.baseline_facts import WAYS, BaselineFacts, baseline_facts
+from merilo.records import Span
+from merilo.reports.baseline_facts import WAYS, BaselineFacts, Role, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
 from merilo.reports.table import one_line
 from merilo.strict_json import Json
@@ -24,16 +24,6 @@ Sentences: TypeAlias = Mapping[str, Text | None]
 
 #: With more groups of items, prose names only the lowest and the highest.
 _MOST_GROUPS: Final = 15
-
-#: The beginning of a test's description in the JSON -> its name.
-_TESTS: Final = {
-    "McNemar's exact test": Text("McNemar's exact test"),
-    "sign-flip permutation test": Text("sign-flip permutation test"),
-    "Tango's score test": Text("Tango's score test"),
-    "Student's test": Text("Student's test"),
-}
-
-_TIME_LIMIT: Final = Text("The time limit was {time_limit:# second|# seconds} per item.")
 
 #: What was asked, whom, and under which conditions.
 _CONDITIONS: Final[Sentences] = {
@@ -58,10 +48,12 @@ _CONDITIONS: Final[Sentences] = {
         "They first answered training items; those with at least {trained:%} correct answers were admitted."
     ),
     "rules": Text("The instruction set {number:this rule|these rules}: {rules}."),
-    "time_limit": _TIME_LIMIT,
+    "time_limit": Text("The time limit was {time_limit:# second|# seconds} per item."),
     "skip_own": Text(
-        "The {role:experts=experts|annotators} skipped items that they might have written themselves."
+        "The {role:experts=experts|annotators} skipped items that they might have written themselves, for which there "
+        "was an option{skipped}; the others decide these items."
     ),
+    "late": Text("Answers after the time limit ({late}) do not count."),
 }
 
 #: How annotators were checked, and who was excluded.
@@ -135,36 +127,6 @@ _PAY: Final[Sentences] = {
     "unpaid": Text("The export has no data on pay."),
 }
 
-#: Experts who skip their own questions: who they are, what they were asked, how their answers became a consensus.
-_OUT_OF_BAG: Final[Sentences] = {
-    "uncounted": Text("Experts answered the items."),
-    "of_one_domain": Text("The items were answered by {of_one_domain:# expert|# experts}."),
-    "of_domains": Text("Experts of each domain answered its items ({of_domains})."),
-    "all_complete": Text(
-        "Each expert answered all items{domains:0=|1= of their domain|2= of their domains} except those that "
-        "they might have written, for which there was an option to skip."
-    ),
-    "asked": Text(
-        "Experts were asked to answer all items{domains:0=|1= of their domain|2= of their domains} except those "
-        "that they might have written, for which there was an option to skip."
-    ),
-    "some_complete": Text(
-        "{complete} of {people:# expert|# experts} answered all of these items; "
-        "{lack:# answer is|# answers are} missing."
-    ),
-    "none_complete": Text(
-        "None of {people:# expert|# experts} answered all of these items; {lack:# answer is|# answers are} missing."
-    ),
-    "time_limit": _TIME_LIMIT,
-    "used": Text("The consensus is based on {used:# answer|# answers}{left_out}."),
-    "decision": Text(
-        "The consensus is the answer of {decision:majority=more than half|most} of the experts who answered the "
-        "item{least}."
-    ),
-    "total": Text("In this way {decided} of {total:# item|# items} {decided:was|were} decided."),
-    "kept": Text("The {rest:item|items} that this rule did not decide {rest:was|were} kept: {kept}."),
-}
-
 _WHOLE: Final[Sentences] = {
     "sampled": Text("The estimates above are those of the sample of {sampled:# item|# items}."),
     "weighted": Text("For the whole dataset, they were {weighted}."),
@@ -190,7 +152,6 @@ def human_baseline_section(
     plan: Mapping[str, Json] | None,
     language: Language,
     *,
-    experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> str:
     """Write the section that the guide asks for.
@@ -201,28 +162,64 @@ def human_baseline_section(
     A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
 
     Args:
-        record: the baseline of people without training.
+        record: the baseline, with the other arms of the study.
         plan: the content of `study.yaml`.
         language: `ru` or `en`.
-        experts: for an expert dataset, the JSON of `merilo experts baseline`, or of both arms.
         platform: the code of the platform, such as `toloka`, if the baseline's command does not name it.
 
     Returns:
         Paragraphs, divided by a blank line.
     """
-    people = methods(record, plan, platform=platform)
-    if experts is None:
-        people += human_benchmark(record)
-    else:
-        people = _headed(Text("People without training."), people)
-        people += _headed(Text("Experts."), _expert_paragraphs(experts, plan))
-        people += comparison(experts)
-    return "\n\n".join(text.in_language(language) for text in people)
+    told: list[Text] = []
+    for name, arm in record.by_arm.items():
+        own = [*methods(arm, plan, platform=platform, arm=name), *human_benchmark(arm, name)]
+        head = ARM_HEADS.get(name, f"{name}.")
+        told += [joined([head, *own[:1]]), *own[1:]] if record.arms else own
+    told += filter(None, [arm_differences(record)])
+    return "\n\n".join(text.in_language(language) for text in told)
 
 
-def methods(record: Baseline, plan: Mapping[str, Json] | None, *, platform: str | None = None) -> list[Text]:
-    """Describe how the baseline was made, and its results, in paragraphs."""
-    return [*paragraphs(baseline_facts(record, plan, platform=platform)), *_whole_dataset(record)]
+#: What the paragraphs about an arm begin with.
+ARM_HEADS: Final = {"people": Text("People without training."), "experts": Text("Experts.")}
+
+
+def arm_differences(record: Baseline) -> Text | None:
+    """Say by how much the consensus of arms differs; `None` without such differences."""
+    metric = next(iter(record.main_metrics), "")
+    told = [
+        Text(
+            "{name}: {value:+.3f}{details}",
+            name=_difference_name(one.name, metric),
+            value=one.value,
+            details=_in_brackets(_sure(one.ci95), Text("{n:# item|# items}", n=one.n)),
+        )
+        for one in record.differences
+        if one.value is not None and one.name.endswith(f": {metric}")
+    ]
+    return (
+        Text(
+            "Differences between the arms in the {metric} of a majority of as many answers: {differences}.",
+            metric=metric_title(metric),
+            differences=joined(told, "; "),
+        )
+        if told
+        else None
+    )
+
+
+def _difference_name(name: str, metric: str) -> Text | str:
+    arms = name.removesuffix(f": {metric}")
+    known = {"experts minus people": Text("experts minus people without training")}
+    return known.get(arms, arms)
+
+
+def methods(
+    record: Baseline, plan: Mapping[str, Json] | None, *, platform: str | None = None, arm: str = "people"
+) -> list[Text]:
+    """Describe how the baseline of an arm was made, and its results, in paragraphs."""
+    role: Role = "experts" if arm == "experts" else "people"
+    platform = None if role == "experts" else platform
+    return [*paragraphs(baseline_facts(record, plan, role=role, platform=platform)), *_whole_dataset(record)]
 
 
 def paragraphs(facts: BaselineFacts) -> list[Text]:
@@ -247,24 +244,21 @@ def main_result(record: Baseline) -> list[Text]:
     ]
 
 
-def human_benchmark(record: Baseline) -> list[Text]:
-    """Say which items give the value of `human_benchmark`; nothing without a metric."""
+def human_benchmark(record: Baseline, arm: str = "people") -> list[Text]:
+    """Say which items give the value of `human_benchmark`, or `human_benchmark_expert`; nothing without a metric."""
     benchmark = record.human_benchmark
     if benchmark is None or not benchmark.metrics or record.item_counts.total is None:
         return []
     return [
         Text(
-            "The value of human_benchmark in the dataset's metadata is that of "
+            "The value of {key} in the dataset's metadata is that of "
             "{items:agreed=the items with a majority only|all items with a consensus}: {n} of {total}.",
+            key="human_benchmark_expert" if arm == "experts" else "human_benchmark",
             items=benchmark.items,
             n=next(iter(benchmark.metrics.values())).n,
             total=record.item_counts.total,
         )
     ]
-
-
-def _headed(head: Text, told: list[Text]) -> list[Text]:
-    return [joined([head, *told[:1]]), *told[1:]]
 
 
 def _in_brackets(*parts: object) -> Text | str:
@@ -327,6 +321,7 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
         fields=[Text("'{name}'", name=field) for field in fields],
     )
     rules = (Text("“{rule}”", rule=rule) for rule in known.restrictions)
+    mine, hidden = (record.response_counts.dropped.get(name, 0) for name in ("may_be_mine", "not_shown"))
     return {
         "role": facts.role,
         "simulated": record.simulated,
@@ -352,7 +347,12 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
         "number": len(known.restrictions),
         "rules": joined(rules, "; ") if known.restrictions else None,
         "time_limit": known.time_limit and round(known.time_limit),
-        "skip_own": known.skip_own,
+        "skip_own": known.skip_own or mine or hidden,
+        "skipped": _in_brackets(
+            Text("{n:# time|# times}", n=mine) if mine else "",
+            Text("an item was not shown to its author {n:# time|# times}", n=hidden) if hidden else "",
+        ),
+        "late": record.response_counts.dropped.get("late"),
     }
 
 
@@ -588,187 +588,3 @@ def weighting(population: PopulationRecord) -> Text:
         low=population.smallest_weight or 0.0,
         high=population.largest_weight or 0.0,
     )
-
-
-def _expert_paragraphs(study: Mapping[str, Json], plan: Mapping[str, Json] | None) -> list[Text]:
-    own = mapping_at(study, "experts")
-    if not own:  # the experts' own baseline, without a comparison
-        return paragraphs(baseline_facts(Baseline.of_json(dict(study)), plan, role="experts"))
-    paid = [joined(pay(Baseline.of_json(dict(study)).cost))] if mapping_at(study, "cost") else []
-    if text_at(own, "protocol") == "out-of-bag":
-        return [joined(_out_of_bag(own)), *paid]
-    if "resolved_by" in own:
-        return paragraphs(baseline_facts(Baseline.of_json(dict(own)), plan, role="experts"))
-    counts: Json = {"total": own.get("annotators"), "excluded": own.get("excluded")}
-    record = Baseline.of_json({**own, "dataset": study.get("dataset"), "annotators": counts})
-    facts = baseline_facts(record, plan, role="experts")
-    conditions = _told(_CONDITIONS, _condition_facts(facts))
-    people, excluded = record.annotator_counts.total, record.annotator_counts.excluded
-    if people is not None and excluded:
-        conditions.append(
-            Text(
-                "By the control items, {excluded} of {people} {role:experts=expert|annotator}{people:|s} "
-                "{excluded:was|were} excluded.",
-                excluded=excluded,
-                people=people,
-                role=facts.role,
-            )
-        )
-    return [joined(conditions), joined(_results(facts)), *paid]
-
-
-def comparison(study: Mapping[str, Json]) -> list[Text]:
-    """Describe the difference between experts and people without training; nothing if they were not compared.
-
-    Args:
-        study: the JSON of `merilo experts baseline`.
-    """
-    found = mapping_at(study, "comparison")
-    n = count_at(found, "n")
-    values: dict[str, Any] = {name: number_at(found, name) for name in ("experts", "people", "difference")}
-    if not n or None in values.values():
-        return []
-    metric = next(iter(mapping_at(study, "experts", "metrics")), None)
-    p, test = number_at(found, "p"), text_at(found, "test") or ""
-    test_name = next((name for start, name in _TESTS.items() if test.startswith(start)), "")
-    tested = (
-        joined([Text("p < {p:.3f}", p=0.001) if p < 0.001 else Text("p = {p:.3f}", p=p), test_name], ", ")
-        if p is not None
-        else ""
-    )
-    over_both = "annotators" in (text_at(found, "interval") or "")
-    sure = _named_interval(ends(value_at(found, "ci95")), over_both=over_both, role="annotators")
-    return [
-        Text(
-            "On the {n:# item|# items} that both groups answered, the {metric} is {experts:.3f} for "
-            "experts and {people:.3f} for "
-            "people without training. The difference is {difference:.3f}{details}.",
-            n=n,
-            metric=metric_title(metric) if metric else Text("mean score"),
-            details=_in_brackets(sure, tested),
-            **values,
-        )
-    ]
-
-
-def metrics_at(content: Mapping[str, Json], key: str) -> dict[str, MetricRecord]:
-    """Return the metrics below a key of the JSON of an expert study, those with a value."""
-    metrics = mapping_at(content, key)
-    records = {name: MetricRecord.of_json(metrics[name]) for name in metrics}
-    return {name: one for name, one in records.items() if one.value is not None}
-
-
-def ends(interval: Json) -> Span | None:
-    """Return the ends of an interval in the JSON of an expert study."""
-    return MetricRecord.of_json({"ci95": interval}).over_items
-
-
-def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
-    """Describe experts who skip their own questions, and what they score.
-
-    Args:
-        experts: the object `experts` of the JSON of `merilo experts baseline`, with the protocol `out-of-bag`.
-    """
-    total, decided = count_at(experts, "items", "total"), count_at(experts, "items", "decided")
-    told = _told(_OUT_OF_BAG, _out_of_bag_facts(experts, total, decided))
-    share = number_at(experts, "items", "decided_share")
-    ruled = Text("this rule decided {share:%} of the items", share=share) if share is not None else ""
-    told += [
-        Text(
-            "The {metric} of the experts is {value:.3f} on {n:# item|# items}{details}.",
-            metric=metric_title(name),
-            value=one.value,
-            n=one.n,
-            details=_in_brackets(_named_interval(one.interval, one.over_both, "experts"), ruled),
-        )
-        for name, one in metrics_at(experts, "metrics").items()
-    ]
-    value, alone = number_at(experts, "decided_by_rule", "value"), count_at(experts, "decided_by_rule", "n")
-    if value is not None and alone and decided != total:
-        told.append(
-            Text(
-                "On the {n:# item|# items} that this rule decided, it would be {value:.3f}.",
-                n=alone,
-                value=value,
-            )
-        )
-    domains = [
-        Text("{domain} {value:.3f} ({n:# item|# items})", domain=one_line(name), value=one.value, n=one.n)
-        for name, one in metrics_at(experts, "by_domain").items()
-    ]
-    return [*told, Text("By domain: {domains}.", domains=joined(domains, ", "))] if len(domains) > 1 else told
-
-
-def _out_of_bag_facts(experts: Mapping[str, Json], total: int | None, decided: int | None) -> Facts:
-    """Return what the sentences about experts need.
-
-    Args:
-        experts: as of `_out_of_bag`.
-        total: the number of items.
-        decided: the number of items that the rule of votes decided.
-    """
-    counts = {one_line(name): n for name, n in mapping_at(experts, "experts").items() if isinstance(n, int)}
-    people, complete = count_at(experts, "people", "total"), count_at(experts, "people", "answered_all")
-    by_domain = (Text("{n} for {domain}", n=n, domain=name) for name, n in counts.items())
-    limit, least = (number_at(experts, "design", key) for key in ("time_limit_seconds", "min_answers"))
-    rest = (total or 0) - (decided or 0) if total is not None and decided is not None else 0
-    kept = joined(_by_count(_KEPT, _kept_counts(experts)), ", ")
-    return {
-        "uncounted": not counts,
-        "of_one_domain": next(iter(counts.values())) if len(counts) == 1 else None,
-        "of_domains": joined(by_domain, ", ") if len(counts) > 1 else None,
-        "domains": 0 if len(counts) < 2 else 1 if sum(counts.values()) <= (people or 0) else 2,
-        "people": people,
-        "complete": complete,
-        "lack": count_at(experts, "people", "unanswered") or 0,
-        "all_complete": people is not None and people == complete,
-        "asked": people is None or people != complete,
-        "some_complete": people is not None and complete and people != complete,
-        "none_complete": people and complete == 0,
-        "time_limit": limit and round(limit),
-        "used": count_at(experts, "answers", "counted"),
-        "left_out": joined(_left_out(experts), ""),
-        "decision": text_at(experts, "design", "decision") or "plurality",
-        "least": Text("; at least {n:# answer is|# answers are} required", n=int(least)) if least else "",
-        "total": total if decided is not None else None,
-        "decided": decided,
-        "rest": rest,
-        "kept": kept if rest and kept.english else None,
-    }
-
-
-#: What decided the items that the rule did not decide, by the key of their list in the JSON.
-_KEPT: Final = {
-    "votes": Text("{n} {n:was|were} decided by the most votes"),
-    "late": Text("{n} {n:was|were} decided with the answers after the time limit"),
-    "skill": Text("{n} {n:was|were} decided by the accuracy of the experts who answered"),
-    "wrong": Text("{n} {n:counts|count} as wrong"),
-}
-
-
-def _kept_counts(experts: Mapping[str, Json]) -> dict[str, int]:
-    """Return how many items each way decided that the rule of votes did not decide."""
-    counts = {name: len(list_at(experts, "items", "fallback", name)) for name in ("votes", "late", "skill")}
-    return {**counts, "wrong": len(list_at(experts, "items", "counted_as_wrong"))}
-
-
-def _left_out(experts: Mapping[str, Json]) -> list[Text]:
-    """Say which answers the consensus does not count; each phrase continues a sentence."""
-    hidden, late = (count_at(experts, "answers", name) or 0 for name in ("not_shown", "late"))
-    mine = (count_at(experts, "answers", "may_be_mine") or 0) - hidden
-    phrases = {
-        "mine": Text("; experts skipped an item as possibly their own {n:# time|# times}"),
-        "hidden": Text("; an item was not shown to the expert who wrote it {n:# time|# times}"),
-        "late": Text(
-            "; answers after the time limit ({n}) {late:keep=count too|wrong=count as wrong|do not count}"
-        ),
-    }
-    counts = {"mine": mine, "hidden": hidden, "late": late}
-    return _by_count(phrases, counts, late=text_at(experts, "design", "late"))
-
-
-def _by_count(
-    phrases: Mapping[str, Text], counts: Mapping[str, int], *, late: str | None = None
-) -> list[Text]:
-    """Return the phrases whose count is not 0, with it."""
-    return [Text(text.english, n=counts[name], late=late) for name, text in phrases.items() if counts[name]]

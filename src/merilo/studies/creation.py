@@ -18,7 +18,6 @@ from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.files import sha256
 from merilo.items import Item
-from merilo.people.question_sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import (
@@ -57,6 +56,7 @@ from merilo.studies.plan_types import (
     Study,
     TrainingPlan,
 )
+from merilo.studies.question_sampling import value_of
 from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
 from merilo.studies.study_source import (
     JUDGED,

@@ -289,6 +289,13 @@ class Study:
             raise ValueError(f"instruction: there is no file for the language '{missing[0]}'")
 
     def settings(self, arm: Arm) -> Settings:
-        """Return the settings of the baseline for the answers of one group of annotators."""
+        """Return the settings of the baseline for the answers of one group of annotators.
+
+        An item of experts who skip their own needs more than half of the answers that it has left.
+        """
         decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
+        if arm.skip_own:
+            decided["min_votes"] = "majority"
+        if arm.domain:
+            decided["by"] = tuple(dict.fromkeys((*decided["by"], arm.domain)))
         return Settings(**decided, currency=arm.pay.currency)

@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import polars as pl
 
 from merilo.atomic_write import unguarded
-from merilo.baselines.experts import NOT_MARKED
 from merilo.errors import DataError, InputError
 from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable, opened, read_table
@@ -18,6 +17,7 @@ from merilo.people import platforms
 from merilo.people.platforms import NAMES, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
 from merilo.people.platforms.forms import TABLE_FORMS, questions_of
+from merilo.people.spelling import FALSE
 from merilo.responses import SIGNALS
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
@@ -26,6 +26,8 @@ from merilo.wording import listed, shortened, shown
 
 #: How a table of answers writes the option "skip the question, because I may have written it", in any language.
 MAY_BE_MINE: Final = SKIP_OWN["ru"]
+#: Values of a column of marks that mean "not marked".
+_NOT_MARKED: Final = ("", "0", "0.0", "-", *sorted(FALSE))
 
 #: Formats that their reader finds incomplete by itself.
 _WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
@@ -215,7 +217,7 @@ def _require_fields(names: list[str], path: Path) -> None:
 def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Answers, with the guide's option in place of the answers that are marked "may be mine"."""
     key = ["row", "page", TASK]
-    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(list(NOT_MARKED))
+    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(_NOT_MARKED)
     marked = marks.filter(pl.col("answer").is_not_null() & set_).with_columns(
         pl.lit(MAY_BE_MINE).alias("answer")
     )
@@ -249,7 +251,7 @@ def _pages_laid_open(table: FileTable) -> list[Export]:
         own = data.select(*page, *(pl.col(old).alias(new) for old, new in names.items()))
         mine = f"Answer.{MINE}_{place}"
         if mine in data.columns:
-            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(list(NOT_MARKED))
+            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(_NOT_MARKED)
             answer = pl.when(marked).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col(f"Answer.{ANSWER}"))
             own = (
                 own.with_columns(data[mine].alias("mark"))

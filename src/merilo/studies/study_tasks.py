@@ -19,8 +19,8 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media, offered_labels, option_fields, parts, shown_value, template
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
-from merilo.people.question_sampling import value_of
 from merilo.strict_json import Json
+from merilo.studies.question_sampling import value_of
 from merilo.studies.study_folder import StudyFolder, StudyItem
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]

@@ -13,11 +13,11 @@ from merilo.atomic_write import guarded_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
-from merilo.people.question_sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset
 from merilo.studies.platform_tasks import study_templates
+from merilo.studies.question_sampling import sample_questions, value_of
 from merilo.studies.study_folder import ItemWeight
 
 #: Datasets of up to so many items are asked whole.

@@ -15,9 +15,7 @@ import mlcroissant
 import polars as pl
 import pytest
 import yaml
-from command import merilo as command
 from every import every
-from report_contents import STUDY
 
 import merilo
 from merilo.errors import DataError, InputError, OutputError
@@ -266,23 +264,6 @@ def test_the_plan_of_a_study_and_its_instruction_are_included(base: Path, tmp_pa
     shutil.rmtree(folder / "baseline")
     with pytest.raises(InputError, match="this study has no baseline yet"):
         merilo.report(folder, tmp_path / "hb", force=True)
-
-
-def test_experts_stand_beside_the_people_in_costs_and_cards(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "experts").mkdir()
-    (tmp_path / "experts" / "experts.json").write_text(json.dumps(STUDY))
-    merilo.report(base, tmp_path / "hb", experts=tmp_path / "experts")
-    costs = json.loads((tmp_path / "hb" / "costs.json").read_text())
-    assert set(costs["cost_details"]["arms"]) == {"people", "experts"}
-    assert json.loads((tmp_path / "hb" / "experts.json").read_text()) == STUDY
-    assert "эксперт" in (tmp_path / "hb" / "cards" / "human_baseline_ru.md").read_text().casefold()
-    verified = merilo.verify(tmp_path / "hb")
-    assert verified.ok
-    # Without the experts' raw answers, their results are compared with the manifest only, and the output says so.
-    assert verified.hashed == ("experts.json",)
-    said = command("report", "verify", tmp_path / "hb").out
-    assert "experts.json: checked by its hash only" in said
-    run_code(tmp_path / "hb")
 
 
 def test_the_metadata_of_the_dataset_gets_the_figure_or_it_is_said_why_not(tmp_path: Path) -> None:

@@ -332,7 +332,11 @@ def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
         [
             f"question {item}",
             who,
-            "mine" if item == 0 and who == "ann" else f"no{item % 7}" if item in MISSED else gold_text(item),
+            "may be mine"
+            if item == 0 and who == "ann"
+            else f"no{item % 7}"
+            if item in MISSED
+            else gold_text(item),
             40,
         ]
         for item in range(ITEMS)
@@ -340,19 +344,27 @@ def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
     ]
     table(tmp_path / "experts.csv", ["question", "annotator", "answer", "seconds"], answers)
     done = merilo(
-        "experts", "baseline", tmp_path / "experts.csv", "--people", tmp_path / "answers.csv", "--dataset", tmp_path / "mine.yaml",
-        "--gold", tmp_path / "gold.json", "--domain", "domain", "--mine", "mine", "--item", "question", "--out", tmp_path / "experts",
+        "baseline", tmp_path / "answers.csv", tmp_path / "experts.csv", "--arm", "files", "--dataset", tmp_path / "mine.yaml",
+        "--gold", tmp_path / "gold.json", "--item", "question", "--by", "domain", "--out", tmp_path / "both",
     )  # fmt: skip
     assert done.status == 0, done.err
-    report(tmp_path / "base", tmp_path / "hb", "--experts", tmp_path / "experts")
+    report(tmp_path / "both", tmp_path / "hb")
     for path in (tmp_path / "hb").rglob("*"):
         if path.is_file():
             text = searched(path)
             assert not [item for item in MISSED if gold_text(item) in text], path
-    content = json.loads((tmp_path / "hb" / "experts.json").read_text(encoding="utf-8"))
-    assert content["experts"]["metrics"]["em"]["value"] == round(30 / ITEMS, 3)
-    assert content["experts"]["by_domain"] == {}
-    assert merilo("report", "verify", tmp_path / "hb").status == 0
+    content = json.loads((tmp_path / "hb" / "metrics.json").read_text(encoding="utf-8"))
+    (arm,) = content["arms"].values()
+    assert round(30 / ITEMS, 3) in {one["metrics"]["em"]["value"] for one in (arm, content)}
+    verified = merilo("report", "verify", tmp_path / "hb", "--json", "-")
+    assert verified.status == 0, verified.out
+    assert any(name.startswith("arms.") for name in verified.json["not_recomputed_without_gold"])
+    with contextlib.chdir(tmp_path / "hb"):
+        run_all = {}
+        for cell in json.loads(Path("hb.ipynb").read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), run_all)
+    assert run_all["left"] == set()
 
 
 def group(first: int, last: int) -> frozenset[int]:

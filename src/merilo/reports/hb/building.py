@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
-from merilo.baselines.baseline import COSTS_FILE, EXPERTS_FILE, METRICS_FILE, Baseline
+from merilo.baselines.arms import EXPERTS
+from merilo.baselines.baseline import COSTS_FILE, METRICS_FILE, Baseline
 from merilo.errors import DataError
+from merilo.records import mapping_at
 from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.checklist import (
     Checklist,
@@ -20,6 +22,8 @@ from merilo.reports.checklist import (
 )  # fmt: skip
 from merilo.reports.cost_report import cost_message, cost_report
 from merilo.reports.dataset_card import (
+    HUMAN,
+    HUMAN_EXPERT,
     META_FILE,
     built_metadata,
     dataset_card,
@@ -28,10 +32,9 @@ from merilo.reports.dataset_card import (
     readme_with_section,
 )
 from merilo.reports.hb import plots
-from merilo.reports.hb.expert_raw import EXPERTS_RAW
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.raw_study import RAW
-from merilo.reports.hb.recomputation import arms, cost_details, pools
+from merilo.reports.hb.recomputation import cost_details, pools
 from merilo.reports.hb.registries import (
     BIBTEX_FILE,
     CITATION_FILE,
@@ -50,7 +53,7 @@ from merilo.reports.hb.verification import (
 from merilo.reports.hb.withholding import LEAST_ITEMS
 from merilo.reports.page import CHANGES_FILE
 from merilo.reports.paper import Format, paper_files
-from merilo.reports.prose import human_baseline_section, main_result
+from merilo.reports.prose import ARM_HEADS, human_baseline_section, main_result
 from merilo.strict_json import Json, as_text, indented, parse_json
 from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.version import __version__
@@ -73,7 +76,6 @@ _FILES: Final = {
     "raw/gold.jsonl": Text("the gold answers of the items"),
     "raw/ids.jsonl": Text("the dataset's ids of the items, and the fields by which results are grouped"),
     "raw/skills.csv": Text("the platform's skills of annotators, which are used to break ties"),
-    "raw/arms.csv": Text("the arm of the study of every annotator"),
     "raw/other.csv": Text("the annotators' answers to other datasets, as numbers"),
     "raw/dataset.yaml": Text("the declaration of the dataset: kind of answers and metrics"),
     "raw/population.csv": Text("the strata of the whole dataset with their numbers of items"),
@@ -107,7 +109,7 @@ _FILES: Final = {
     "plan/weights.csv": Text("the number of items of the dataset for which each item stands"),
     _INSTRUCTION: Text("the instruction that annotators read"),
     "plan/changes.json": Text("the changes of the plan after it was frozen"),
-    "experts.json": Text("the baselines of the experts and of people without training"),
+    "experts/": Text("annotators and items of the experts, as in the two tables above"),
     "cards/": Text(
         "the section \"Human baseline\" of the dataset's cards in both languages, and the dataset's "
         "metadata and cards with it, if they were given"
@@ -173,7 +175,9 @@ def _paragraphs(
         )
     if record.simulated:
         yield Text("**The annotators are simulated.**")
-    yield from main_result(record)
+    for name, arm in record.by_arm.items():
+        head = [ARM_HEADS.get(name, f"{name}.")] if record.arms else []
+        yield joined([*head, *main_result(arm)])
     withheld = record.gold is not None and record.gold.withheld
     if record.gold is None:
         yield Text(
@@ -266,7 +270,6 @@ def report(
     source: str | Path,
     out: str | Path,
     *,
-    experts: str | Path | None = None,
     cards: str | Path | None = None,
     with_gold: bool = False,
     authors: Sequence[str] = (),
@@ -279,7 +282,6 @@ def report(
     Args:
         source: a folder that `BaselineResult.save` or `merilo baseline --out` wrote, or the folder of a study.
         out: a new folder.
-        experts: for an expert dataset, the JSON of `merilo experts baseline`, or the folder that it wrote.
         cards: the dataset's folder with `raw_dataset_meta.json` and `raw_readme_*.json`; copies of them with the human
             baseline are written to `cards/`.
         with_gold: include gold answers that the dataset declares closed; by default they are withheld, with
@@ -298,10 +300,10 @@ def report(
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
     folder, place = Path(source), Path(out)
-    others = [None if path is None else Path(path) for path in (experts, cards)]
-    refuse_existing(place, force=force, needed=[folder, *filter(None, others)])
+    dataset = None if cards is None else Path(cards)
+    refuse_existing(place, force=force, needed=[folder, *([dataset] if dataset else [])])
     publication = Publication(authors=tuple(authors), licence=licence, repo=repo)
-    read = read_source(folder, experts=others[0], cards=others[1], with_gold=with_gold)
+    read = read_source(folder, cards=dataset, with_gold=with_gold)
     files = _files(read, publication)
     with new_folder(place, force=force) as new:
         write_files(new, files)
@@ -312,20 +314,15 @@ def _files(source: ReportSource, publication: Publication) -> dict[str, bytes]:
     """Return all files of the folder by name; the same source gives the same bytes."""
     made, content = source.made, source.content
     files = {f"{RAW}/{name}": data for name, data in made.raw.to_files().items()}
-    files |= {f"{RAW}/{EXPERTS_RAW}/{name}": data for name, data in source.expert_raw.items()}
     files |= made.tables()
     # The manifest has the provenance.
     metrics = {key: value for key, value in content.items() if key not in {*COST_KEYS, "provenance"}}
     files[METRICS_FILE] = as_text(metrics).encode()
-    details = cost_details(made, source.experts)
+    details = cost_details(made)
     files[COSTS_FILE] = as_text({**{key: content[key] for key in COST_KEYS}, DETAILS_KEY: details}).encode()
-    if source.experts:
-        # The provenance of the experts' baseline names folders of the author's machine.
-        published = {key: value for key, value in source.experts.items() if key != "provenance"}
-        files[EXPERTS_FILE] = as_text(published).encode()
     files[f"{_PLAN}/settings.json"] = as_text(made.raw.keywords).encode()
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
-    page = made.page(plan=source.plan, attachments=source.attachments, experts=source.experts)
+    page = made.page(plan=source.plan, attachments=source.attachments)
     files["report.html"] = page.encode()
     files["items.html"] = made.item_page().encode()
     files |= plots.plot_files(made)
@@ -345,17 +342,15 @@ def _cards(source: ReportSource) -> dict[str, bytes]:
     """Make the section "Human baseline" in both languages, and the dataset's files with it, if they were given."""
     files = {}
     for language in LANGUAGES:
-        section = human_baseline_section(
-            source.made.record, source.plan, language, experts=source.experts, platform=source.platform
-        )
+        section = human_baseline_section(source.made.record, source.plan, language, platform=source.platform)
         files[f"cards/human_baseline_{language}.md"] = f"{section}\n".encode()
         name = f"raw_readme_{language}.json"
         if name in source.cards:
             files[f"cards/{name}"] = readme_with_section(source.cards[name], section, name)
-    if META_FILE in source.cards and not _why_no_figure(source):
-        card = metadata_with_human_benchmark(source.cards[META_FILE], source.experts or source.content)
-        files[f"cards/{META_FILE}"] = card.content
-        files |= _rendered(card.content, files, source)
+    metadata, _ = _metadata(source)
+    if metadata is not None:
+        files[f"cards/{META_FILE}"] = metadata
+        files |= _rendered(metadata, files, source)
     return files
 
 
@@ -379,20 +374,30 @@ def _content(text: bytes, name: str) -> dict[str, Json]:
     return content if isinstance(content, dict) else {}
 
 
-def _why_no_figure(source: ReportSource) -> str:
-    """Return why the metadata cannot get the estimate; empty if it can, or if no metadata was given."""
+def _metadata(source: ReportSource) -> tuple[bytes | None, list[str]]:
+    """Return the metadata with the values of people and of experts, and why a value is missing.
+
+    `None` if there is no value or no metadata were given.
+    """
     if META_FILE not in source.cards:
-        return ""
-    try:
-        metadata_with_human_benchmark(source.cards[META_FILE], source.experts or source.content)
-    except DataError as error:
-        return str(error)
-    return ""
+        return None, []
+    metadata, faults, arms = source.cards[META_FILE], [], mapping_at(source.content, "arms")
+    baselines = {HUMAN: source.content, HUMAN_EXPERT: mapping_at(arms, EXPERTS)}
+    if source.made.record.arm == EXPERTS:
+        baselines = {HUMAN_EXPERT: source.content}
+    for key, content in baselines.items():
+        try:
+            metadata = (
+                metadata_with_human_benchmark(metadata, content, key=key).content if content else metadata
+            )
+        except DataError as error:
+            faults.append(str(error))
+    return (None if metadata == source.cards[META_FILE] else metadata), faults
 
 
 def _costs(source: ReportSource) -> dict[str, bytes]:
     """Make the cost report and the message with it, in both languages."""
-    asked, by_pool = arms(source.made.record, source.experts), pools(source.made)
+    asked, by_pool = source.made.record.by_arm, pools(source.made)
     files = {}
     for language in LANGUAGES:
         text = cost_report(asked, language, pools=by_pool, plan=source.plan)
@@ -414,7 +419,6 @@ def _answered(source: ReportSource) -> Checklist:
         source.made.record,
         source.plan,
         frozen=source.frozen,
-        experts=source.experts,
         platform=source.platform,
     )
 
@@ -433,9 +437,7 @@ def _paper(source: ReportSource) -> dict[str, bytes]:
     return {
         f"paper/{form}/{name}": text.encode()
         for form in _FORMATS
-        for name, text in paper_files(
-            source.made.record, source.plan, form, experts=source.experts, platform=source.platform
-        ).items()
+        for name, text in paper_files(source.made.record, source.plan, form, platform=source.platform).items()
     }
 
 
@@ -465,8 +467,7 @@ def _remarks(source: ReportSource, publication: Publication) -> tuple[str, ...]:
         remarks.append(
             "the control items must be checked before the baseline is published: see the warnings in report.html"
         )
-    if reason := _why_no_figure(source):
-        remarks.append(reason)
+    remarks += _metadata(source)[1]
     if source.attachments.get(CHANGES_FILE, b"[]").strip() != b"[]":
         remarks.append(f"the plan was changed after it was frozen: plan/{CHANGES_FILE} lists the changes")
     if source.plan is None:

@@ -57,11 +57,7 @@ _NEEDS_GOLD: Final = frozenset(
         "reasons",
         "findings",
         "people",
-        "comparison",
-        "by_group",
-        "by_domain",
-        "missing_metrics",
-        "undecided_counted_as_wrong",
+        "differences",
     }
 )
 
@@ -93,7 +89,7 @@ class Figure:
         """Return whether one side lacks the figure because it cannot be computed without gold answers."""
         if self.follows:
             return False
-        parts = self.name.removeprefix("experts.json, ").split(".")
+        parts = re.sub(r"^arms\.[^.]+\.", "", self.name).split(".")
         if parts[-1] == "status" and NO_ESTIMATE in {self.published, self.recomputed}:
             return True
         lacking = any(one is None or one in (ABSENT, {}, []) for one in (self.published, self.recomputed))
@@ -138,7 +134,7 @@ def figures_of(content: Mapping[str, Json]) -> dict[str, Json]:
 def _leaves(value: Json, name: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            if key != SENTENCE:
+            if key != SENTENCE and key not in NO_FIGURES:
                 yield from _leaves(inner, f"{name}.{key}")
     elif isinstance(value, list) and value:
         names = [_name_in_list(one, place) for place, one in enumerate(value)]
@@ -163,13 +159,13 @@ def table_figures(name: str, content: bytes) -> dict[str, Json]:
     """Return every cell of a table of annotators or items as a figure, without the input fields of items.
 
     Args:
-        name: the file's name, `annotators.csv`, `consensus.csv` or `doubtful.csv`.
+        name: the file's name, `annotators.csv`, `consensus.csv` or `doubtful.csv`, below the folder of an arm.
         content: the file.
 
     Raises:
         InputError: the file is not such a table.
     """
-    key = name.removesuffix("s.csv") if name == "annotators.csv" else "item"
+    key = "annotator" if name.endswith("annotators.csv") else "item"
     try:
         table = pl.read_csv(io.BytesIO(content), infer_schema=False)
     except pl.exceptions.PolarsError as error:

@@ -33,10 +33,13 @@ for name in ("metrics.json", "costs.json"):
 raw.responses.table.head()"""
 
 _COMPARE: Final = f"""\
+texts = {{{", ".join(f'"{one}"' for one in (*NO_FIGURES, "findings", "reasons"))}}}
+
+
 def differing(published, recomputed, name):
     \"\"\"The names of the figures that differ by more than one unit of the sixth decimal place.\"\"\"
     if isinstance(published, dict) and isinstance(recomputed, dict):
-        keys = [key for key in {{**published, **recomputed}} if key != "{SENTENCE}"]
+        keys = [key for key in {{**published, **recomputed}} if key not in {{"{SENTENCE}", *texts}}]
         pairs = {{key: (published.get(key, "absent"), recomputed.get(key, "absent")) for key in keys}}
     elif isinstance(published, list) and isinstance(recomputed, list) and len(published) == len(recomputed):
         pairs = dict(enumerate(zip(published, recomputed)))
@@ -59,7 +62,7 @@ def check(*keys):
 
 recomputed = json.loads(json.dumps(made.to_json()))
 left = set(published) | set(recomputed)
-left -= {{{", ".join(f'"{one}"' for one in (*NO_FIGURES, "findings", "reasons"))}}}  # texts
+left -= texts
 left -= {{"{DETAILS_KEY}"}}  # merilo.verify computes it below"""
 
 _COUNTS: Final = """\
@@ -86,7 +89,7 @@ check("metrics", "single_person")"""
 
 _WITHHELD: Final = """\
 # The gold answers are withheld: these values cannot be recomputed here.
-need_gold = "metrics human_benchmark single_person population by models status reasons findings"
+need_gold = "metrics human_benchmark single_person population by models status arms differences"
 for key in need_gold.split():
     left.discard(key)
 for name, metric in published["metrics"].items():
@@ -179,13 +182,26 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
             "    skills=raw.skills,",
             *models,
             *(["    population=raw.population,"] if raw.population else []),
-            *(["    arm=raw.arms,"] if raw.arms else []),
             *(["    other=raw.other,"] if raw.other else []),
             *lines,
             ")",
+            *(_ARMS if raw.arms else ()),
             "made",
         ]
     )
+
+
+#: The other arms of a study, with the settings of each.
+_ARMS: Final = (
+    "others = {",
+    "    name: merilo.baseline(",
+    "        arm.responses, dataset=arm.dataset, gold=arm.gold, skills=arm.skills,",
+    "        population=arm.population, **arm.keywords,",
+    "    )",
+    "    for name, arm in raw.arms.items()",
+    "}",
+    "made = made.beside(raw.arm, others)",
+)
 
 
 def _heading(text: Text) -> dict[str, Json]:

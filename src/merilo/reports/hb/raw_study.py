@@ -8,7 +8,7 @@ files.
     gold.jsonl       the gold answers, one item a line; missing if they are not known, or withheld
     ids.jsonl        if gold is withheld: the same lines without answers, and only the fields that group items
     skills.csv       the platform's skills of annotators; missing if none were given
-    arms.csv         the arm of every annotator; missing if the study has no arms, or if gold is withheld
+    ARM/             the same files of another arm of the study, such as experts
     other.csv        the annotators' answers to other datasets, as numbers; missing if none were given
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
     population.csv   the strata of the dataset with their numbers of items; missing if the items are not a sample
@@ -20,8 +20,9 @@ files.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -29,13 +30,12 @@ from typing import Any, Final
 import polars as pl
 
 from merilo.atomic_write import guarded, unguarded
-from merilo.baselines.arms import ArmDivision
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.study_input import StudyInput
+from merilo.baselines.study_input import ArmInput, StudyInput
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import declaration_text, read_declaration
 from merilo.errors import InputError, UsageError
@@ -56,9 +56,6 @@ RAW: Final = "raw"
 #: The gold answers; and, if they are withheld, the ids of the items and the fields that group them.
 GOLD_FILE: Final = "gold.jsonl"
 IDS_FILE: Final = "ids.jsonl"
-
-#: The arm of every annotator.
-ARMS_FILE: Final = "arms.csv"
 
 #: The annotators' answers to other datasets.
 OTHER_FILE: Final = "other.csv"
@@ -133,7 +130,7 @@ class _Reading(Record):
     common_items: bool
     margin: Margin | None
     population: _PopulationReading | None
-    arms: str | None = None
+    arms: tuple[str, ...] = ()
     other: tuple[str, ...] = ()
     settings: Object
     provenance: Provenance | None
@@ -155,7 +152,8 @@ class RawStudy:
         platform: the code of the platform that wrote the files; `None` if it is not known.
         population: the whole dataset in strata; `None` if the items are not a sample of it.
         margin: the margin for equivalence with models; `None` if there is none.
-        arms: the arms of the annotators; `None` if the study has none.
+        arm: the name of the arm whose answers these are; `None` if the study has no arms.
+        arms: the other arms by name.
         other: the annotators' answers to other datasets; `None` if none were given.
     """
 
@@ -170,7 +168,8 @@ class RawStudy:
     platform: str | None = None
     population: Population | None = None
     margin: Margin | None = None
-    arms: ArmDivision | None = None
+    arm: str | None = None
+    arms: Mapping[str, RawStudy] = field(default_factory=dict)
     other: OtherAnswers | None = None
 
     @property
@@ -182,7 +181,8 @@ class RawStudy:
             gold=self.gold,
             skills=self.skills,
             population=self.population,
-            arms=self.arms,
+            arm=self.arm,
+            arms={name: ArmInput(one.study, one.settings) for name, one in self.arms.items()},
             other=self.other,
             models=self.models,
             common_items=self.common_items,
@@ -203,12 +203,11 @@ class RawStudy:
         """
         secret = key or blake2b(self.responses.table.write_csv().encode(), person=b"merilo key").digest()
         responses, skills = pseudonyms.anonymise(self.responses, self.skills, secret)
-        names = pseudonyms.names_of(self.responses, secret)
+        names = pseudonyms.names_of(self.responses, secret) if self.other else {}
         return replace(
             self,
             responses=responses,
             skills=skills,
-            arms=self.arms.renamed(names) if self.arms else None,
             other=self.other.renamed(names) if self.other else None,
             gold=replace(self.gold, source=Path(self.gold.source).name) if self.gold else None,
         )
@@ -225,9 +224,8 @@ class RawStudy:
             files[IDS_FILE if self.gold.withheld else GOLD_FILE] = _gold_lines(self.gold)
         if self.skills is not None:
             files["skills.csv"] = _csv(self.skills)
-        if self.arms:
-            rows = sorted(self.arms.of.items())
-            files[ARMS_FILE] = _csv(pl.DataFrame(rows, schema=["annotator", "arm"], orient="row"))
+        for number, (name, arm) in enumerate(self.arms.items(), start=1):
+            files |= {f"{arm_folder(name, number)}/{file}": data for file, data in arm.to_files().items()}
         if self.other:
             files[OTHER_FILE] = _csv(self.other.table)
         if self.dataset and not _is_bundled(self.dataset):
@@ -242,7 +240,7 @@ class RawStudy:
         responses, gold, dataset, population = self.responses, self.gold, self.dataset, self.population
         more: dict[str, Any] = {"participation": responses.participation} if responses.participation else {}
         if self.arms:
-            more["arms"] = PurePath(self.arms.source).name
+            more["arms"] = (self.arm, *self.arms)
         if self.other:
             more["other"] = tuple(PurePath(one).name for one in self.other.sources)
         return _Reading(
@@ -295,7 +293,8 @@ def published_study(study: StudyInput, settings: Settings) -> RawStudy:
         platform=origin.recognised if origin else None,
         population=study.population,
         margin=study.margin,
-        arms=study.arms,
+        arm=study.arm,
+        arms={name: published_study(*one) for name, one in study.arms.items()},
         other=study.other,
     )
     return raw if study.pseudonymous else raw.pseudonymised(origin.key if origin else None)
@@ -398,14 +397,19 @@ def read_raw(folder: str | Path) -> RawStudy:
         platform=reading.platform,
         population=_population(place, reading.population) if reading.population else None,
         margin=reading.margin,
-        arms=_arms(place / ARMS_FILE, reading.arms) if reading.arms else None,
+        arm=reading.arms[0] if reading.arms else None,
+        arms={
+            name: read_raw(place / arm_folder(name, number))
+            for number, name in enumerate(reading.arms[1:], start=1)
+        },
         other=OtherAnswers(reading.other, _typed(place / OTHER_FILE, _OTHER)) if reading.other else None,
     )
 
 
-def _arms(path: Path, source: str) -> ArmDivision:
-    table = _typed(path, {"annotator": pl.String(), "arm": pl.String()})
-    return ArmDivision(source, dict(table.drop_nulls().iter_rows()))
+def arm_folder(name: str, number: int) -> str:
+    """Return the name of an arm's folder: that of the arm, or its number if another folder or file may bear it."""
+    plain = re.fullmatch(r"[^\W_][\w-]*", name) and name != "models"
+    return name if plain else f"arm-{number}"
 
 
 def _texts(path: Path) -> pl.DataFrame:

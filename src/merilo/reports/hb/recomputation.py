@@ -13,8 +13,8 @@ from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import compute
 from merilo.baselines.provenance import Provenance, provenance
-from merilo.reports.cost_report import Arm, CostLine, cost_json, pool_costs
-from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.cost_report import CostLine, cost_json, pool_costs
+from merilo.reports.hb.raw_study import RawStudy, arm_folder
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections, with_models
 from merilo.reports.page import page
@@ -57,10 +57,9 @@ class Recomputed:
         *,
         plan: Mapping[str, Json] | None,
         attachments: Mapping[str, bytes],
-        experts: Mapping[str, Json] | None,
     ) -> str:
-        """Return the report page with the study's plan, instruction and experts."""
-        return page(self.record, plan=plan, attachments=attachments, experts=experts)
+        """Return the report page with the study's plan and instruction."""
+        return page(self.record, plan=plan, attachments=attachments)
 
     def item_page(self) -> str:
         """Return the page of all items."""
@@ -71,6 +70,9 @@ class Recomputed:
         tables = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
         if self.record.doubtful is not None:
             tables["doubtful.csv"] = self.record.doubtful
+        for number, (name, arm) in enumerate(self.record.arms.items(), start=1):
+            folder = arm_folder(name, number)
+            tables |= {f"{folder}/annotators.csv": arm.annotators, f"{folder}/consensus.csv": arm.consensus}
         return {name: guarded(table).write_csv().encode() for name, table in tables.items()}
 
 
@@ -91,21 +93,16 @@ def as_written(content: dict[str, Json]) -> dict[str, Json]:
     return cast("dict[str, Json]", json.loads(as_text(content)))
 
 
-def arms(record: Baseline, experts: Mapping[str, Json] | None) -> dict[str, Arm]:
-    """Return the baseline of each group of people that was asked; of experts, its JSON."""
-    return {"people": record, **({"experts": experts} if experts else {})}
-
-
 def pools(made: Recomputed) -> list[CostLine]:
     """Return the cost of each pool of answers."""
-    return pool_costs(made.raw.responses.table, made.baseline.cost.currency)
+    raws = (made.raw, *made.raw.arms.values())
+    return [
+        line
+        for raw, arm in zip(raws, made.record.by_arm.values(), strict=True)
+        for line in pool_costs(raw.responses.table, arm.cost.currency)
+    ]
 
 
-def cost_details(made: Recomputed, experts: Mapping[str, Json] | None) -> dict[str, Json]:
-    """Return the costs by group of people and by pool.
-
-    Args:
-        made: the baseline.
-        experts: the JSON of `merilo experts baseline`.
-    """
-    return cost_json(arms(made.record, experts), pools(made))
+def cost_details(made: Recomputed) -> dict[str, Json]:
+    """Return the costs by group of people and by pool."""
+    return cost_json(made.record.by_arm, pools(made))

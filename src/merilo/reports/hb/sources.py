@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from merilo.baselines.baseline import EXPERTS_FILE
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split
-from merilo.records import list_at
+from merilo.records import list_at, mapping_at
 from merilo.reports.dataset_card import META_FILE
-from merilo.reports.hb.expert_raw import experts_again
 from merilo.reports.hb.figures import compare_figures, figures_of
 from merilo.reports.hb.raw_study import RAW, RawStudy, read_raw
 from merilo.reports.hb.recomputation import Recomputed, recompute
-from merilo.reports.hb.withholding import experts_without_gold, gold_is_closed, withheld, without_gold
+from merilo.reports.hb.withholding import gold_is_closed, withheld
 from merilo.reports.page import CHANGES_FILE
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
@@ -43,7 +41,7 @@ _BASELINE: Final = "baseline"
 #: The parts of a baseline's JSON that do not name annotators: equal with ids and with pseudonyms.
 _COMPARED: Final = (
     "status", "metrics", "agreement", "by", "items", "responses", "annotators", "resolved_by", "unresolved", "cost",
-    "arms",
+    "differences",
 )  # fmt: skip
 
 
@@ -57,8 +55,6 @@ class ReportSource:
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name: `study.yaml`, `frozen.json`, instructions.
         frozen: the record of the frozen plan, the content of `frozen.json`; `None` if the plan was not frozen.
-        experts: the JSON of `merilo experts baseline`; `None` if experts were not asked.
-        expert_raw: the experts' raw answers: the files of `RawStudy` by name; empty if they are not known.
         platform: the code of the platform that collected the answers; `None` if it is not known or there are several.
         cards: the dataset's own files by name: `raw_dataset_meta.json`, `raw_readme_ru.json`, `raw_readme_en.json`.
         test: the items of the dataset's own test, if it stands beside these files; `None` if it does not.
@@ -69,8 +65,6 @@ class ReportSource:
     plan: Mapping[str, Json] | None = None
     attachments: Mapping[str, bytes] = field(default_factory=dict)
     frozen: Mapping[str, Json] | None = None
-    experts: Mapping[str, Json] | None = None
-    expert_raw: Mapping[str, bytes] = field(default_factory=dict)
     platform: str | None = None
     cards: Mapping[str, bytes] = field(default_factory=dict)
     test: tuple[Item, ...] | None = None
@@ -81,16 +75,12 @@ class ReportSource:
         return self.made.content
 
 
-def read_source(
-    folder: Path, *, experts: Path | None = None, cards: Path | None = None, with_gold: bool = False
-) -> ReportSource:
+def read_source(folder: Path, *, cards: Path | None = None, with_gold: bool = False) -> ReportSource:
     """Read the folder of a baseline, or of a study whose baseline was made, and compute the baseline again.
 
     Args:
         folder: a folder that `merilo baseline --out` wrote; or the folder of a study: `study.yaml`, and the baseline in
             the subfolder `baseline` or in the same folder.
-        experts: the JSON of `merilo experts baseline`, or the folder with `experts.json`; by default, the subfolder
-            `experts` of a study's folder, if there is one.
         cards: the folder of the dataset with `raw_dataset_meta.json` and `raw_readme_*.json`.
         with_gold: keep gold answers that the dataset declares closed; see `withholding`.
 
@@ -98,20 +88,15 @@ def read_source(
         InputError: the folder is neither, or its files are damaged.
         DataError: values in `baseline.json` differ from those recomputed from the raw answers.
     """
-    experts = experts or (folder / "experts" if (folder / "experts" / EXPERTS_FILE).is_file() else None)
-    content = _experts(experts)
     dataset_files = _cards(cards)
     planned = (folder / STUDY_FILE).is_file()
     place = _baseline_folder(folder, studied=planned)
     made = recompute(_raw(place))
     _refuse_other_figures(place / "baseline.json", made)
-    expert_raw = _expert_raw(experts, content, made) if experts else None
     attachments = _attachments(folder) if planned else {}
     if gold_is_closed(made.raw) and not with_gold:
         strata = made.raw.population
         made = withheld(made)
-        content = None if content is None else experts_without_gold(content)
-        expert_raw = None if expert_raw is None else without_gold(expert_raw)
         if strata is not None and made.raw.population is None:
             attachments.pop(WEIGHTS_FILE, None)
     return ReportSource(
@@ -120,8 +105,6 @@ def read_source(
         plan=_plan(folder / STUDY_FILE) if planned else None,
         attachments=attachments,
         frozen=object_of(folder / FROZEN_FILE) if planned and (folder / FROZEN_FILE).is_file() else None,
-        experts=content,
-        expert_raw={} if expert_raw is None else expert_raw.to_files(),
         platform=(_platform(folder) if planned else None) or made.raw.platform,
         cards=dataset_files,
         test=_test(cards),
@@ -167,7 +150,7 @@ def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     published, recomputed = (
         {
             name: value
-            for name, value in figures_of({key: whole[key] for key in _COMPARED if key in whole}).items()
+            for name, value in figures_of(_compared(whole)).items()
             if not name.endswith(".annotator")
         }
         for whole in (content, made.content)
@@ -184,6 +167,14 @@ def _refuse_other_figures(path: Path, made: Recomputed) -> None:
         )
 
 
+def _compared(content: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the parts of a baseline's JSON, and of those of its arms, that name no annotator and no folder."""
+    arms = {
+        name: _compared(one) for name, one in mapping_at(content, "arms").items() if isinstance(one, dict)
+    }
+    return {**{key: content[key] for key in _COMPARED if key in content}, "arms": {**arms}}
+
+
 def _plan(path: Path) -> Mapping[str, Json]:
     content = read_yaml(path)
     if not isinstance(content, dict):
@@ -198,35 +189,6 @@ def object_of(path: Path) -> dict[str, Json]:
     if not isinstance(content, dict):
         raise InputError("is not an object", file=path)
     return content
-
-
-def _experts(path: Path | None) -> dict[str, Json] | None:
-    if path is None:
-        return None
-    file = path / EXPERTS_FILE if path.is_dir() else path
-    content = object_of(file)
-    if not isinstance(content.get("experts"), dict):
-        raise InputError("is not the result of merilo experts baseline", file=file, field="experts")
-    return content
-
-
-def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recomputed) -> RawStudy | None:
-    """Return the experts' raw answers, if their folder has any; their figures must follow from them."""
-    folder = given if given.is_dir() else given.parent
-    again = experts_again(folder / RAW, published, made.baseline)
-    if again is None or published is None:
-        return None
-    stated = figures_of({key: published[key] for key in again if key in published})
-    moved = [one for one in compare_figures(stated, figures_of(again)) if not one.follows]
-    if moved:
-        raise DataError(
-            f"{len(moved)} figures do not follow from the experts' answers in {RAW}, or from the "
-            "baseline of people: make "
-            "the experts' baseline again",
-            file=folder / EXPERTS_FILE,
-            field=moved[0].name,
-        )
-    return read_raw(folder / RAW)
 
 
 def _platform(folder: Path) -> str | None:

@@ -10,9 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from merilo.baselines.baseline import COSTS_FILE, EXPERTS_FILE, METRICS_FILE
+from merilo.baselines.baseline import COSTS_FILE, METRICS_FILE
 from merilo.errors import InputError, MeriloError
-from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures
 from merilo.reports.hb.raw_study import RAW, read_raw
 from merilo.reports.hb.recomputation import Recomputed, cost_details, recompute
@@ -63,8 +62,6 @@ class Verification:
         folder: the folder.
         figures: every published figure with its recomputed value; empty if nothing could be computed.
         files: changed, missing and unknown files.
-        hashed: published results that are compared with the manifest only, because their raw answers are not
-            in the folder.
         taken: what the figures rest on and nobody computed again: the verdicts of the sandbox on people's programs.
         faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
         without_gold: published values that could not be recomputed because gold answers are withheld.
@@ -74,7 +71,6 @@ class Verification:
     figures: tuple[Figure, ...]
     files: FileCheck
     faults: tuple[str, ...] = field(default=())
-    hashed: tuple[str, ...] = ()
     without_gold: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
 
@@ -102,7 +98,6 @@ class Verification:
                 "missing": [*self.files.missing],
                 "extra": [*self.files.extra],
             },
-            "hashed_only": [*self.hashed],
             "not_recomputed_without_gold": [*self.without_gold],
             "not_recomputed": [*self.taken],
             "faults": [*self.faults],
@@ -129,22 +124,15 @@ def verify(folder: str | Path) -> Verification:
     try:
         raw = read_raw(place / RAW)
         made = recompute(raw)
-        experts = object_of(place / EXPERTS_FILE) if (place / EXPERTS_FILE).is_file() else None
-        again = experts_again(place / RAW / EXPERTS_RAW, experts, made.baseline)
     except MeriloError as error:
         return Verification(place, (), files, (*faults, f"nothing can be recomputed: {error}"))
-    recomputed = _recomputed(made, experts if again is None else again)
-    if experts is not None and again is not None:
-        published = {**published, **_expert_figures({key: experts.get(key) for key in again})}
-        recomputed |= _expert_figures(again)
-    figures = compare_figures(published, recomputed)
-    hashed = (EXPERTS_FILE,) if experts is not None and again is None else ()
+    figures = compare_figures(published, _recomputed(made))
     taken = [_verdicts_taken(made)] if made.baseline.programs else []
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
         unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
         figures = [one for one in figures if not one.needs_gold]
-    return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), tuple(taken))
+    return Verification(place, tuple(figures), files, tuple(faults), tuple(unknown), tuple(taken))
 
 
 def _verdicts_taken(made: Recomputed) -> str:
@@ -158,16 +146,12 @@ def _verdicts_taken(made: Recomputed) -> str:
     )
 
 
-def _recomputed(made: Recomputed, experts: Mapping[str, Json] | None) -> dict[str, Json]:
+def _recomputed(made: Recomputed) -> dict[str, Json]:
     """Return every figure that follows from the raw answers, by name."""
-    figures = figures_of({**made.content, DETAILS_KEY: cost_details(made, experts)})
+    figures = figures_of({**made.content, DETAILS_KEY: cost_details(made)})
     for file, content in made.tables().items():
         figures |= table_figures(file, content)
     return figures
-
-
-def _expert_figures(content: Mapping[str, Json]) -> dict[str, Json]:
-    return {f"{EXPERTS_FILE}, {name}": value for name, value in figures_of(content).items()}
 
 
 def _published(folder: Path) -> tuple[dict[str, Json], list[str]]:
@@ -180,7 +164,10 @@ def _published(folder: Path) -> tuple[dict[str, Json], list[str]]:
             content |= object_of(folder / name)
         except InputError as error:
             faults.append(str(error))
-    for name in (*_TABLES, *(name for name in _WITH_GOLD if (folder / name).is_file())):
+    of_arms = sorted(
+        path.relative_to(folder).as_posix() for name in _TABLES for path in folder.glob(f"*/{name}")
+    )
+    for name in (*_TABLES, *(name for name in _WITH_GOLD if (folder / name).is_file()), *of_arms):
         try:
             tables |= table_figures(name, (folder / name).read_bytes())
         except InputError as error:

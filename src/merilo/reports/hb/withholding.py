@@ -21,12 +21,12 @@ from merilo.baselines.estimates import Estimates, MetricEstimate
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.groups import Group, field_values
 from merilo.errors import DataError, argument
+from merilo.estimate import Estimate
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.recomputation import Recomputed, as_written, recompute
 from merilo.reports.model_sections import ModelSections
-from merilo.strict_json import Json
 from merilo.wording import counted_noun
 
 #: A total over fewer items of closed gold is not published: with a single item it would tell whether its
@@ -82,7 +82,16 @@ def withheld(made: Recomputed) -> Recomputed:
         ),
         groups=_groups(full, open_baseline),
     )
-    record = record_of(shown)
+    others = {
+        name: withheld(Recomputed(made.raw.arms[name], arm, {}, ModelSections({}, [], [])))
+        for name, arm in made.record.arms.items()
+    }
+    record = record_of(shown).beside(
+        made.record.arm or "",
+        {name: one.record for name, one in others.items()},
+        [_rounded_estimate(one) for one in made.record.differences],
+    )
+    raw = replace(raw, arms={name: one.raw for name, one in others.items()})
     content = as_written(record.to_json())
     if "models" in made.content:
         content["models"] = made.content["models"]
@@ -91,10 +100,7 @@ def withheld(made: Recomputed) -> Recomputed:
 
 
 def without_gold(raw: RawStudy) -> RawStudy:
-    """Return the raw state of a study without its gold answers, and without models' files, which may repeat them.
-
-    Without arms too: arms that differ by a few answers would tell whether these are right.
-    """
+    """Return the raw state of a study without its gold answers, its arms, and models' files, which may repeat gold."""
     gold, settings, population = raw.gold, raw.settings, raw.population
     table = raw.responses.table
     tests = table.filter(~pl.col("is_control"))["item"].unique()
@@ -116,7 +122,7 @@ def without_gold(raw: RawStudy) -> RawStudy:
         gold=gold,
         population=population,
         models=(),
-        arms=None,
+        arms={},
     )
 
 
@@ -284,37 +290,11 @@ def _revealing(shown: Mapping[T, frozenset[int]], every: frozenset[int], least: 
     return None
 
 
-def experts_without_gold(content: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the JSON of the experts' baseline without the groups of few items, its values rounded."""
-
-    def pruned(value: Json, key: str = "") -> Json:
-        if key in {"by_domain", "by_group"} and isinstance(value, dict):
-            return _large_groups(value)
-        if isinstance(value, dict):
-            return {name: pruned(inner, name) for name, inner in value.items()}
-        return value
-
-    found = cast("dict[str, Json]", pruned({**content}))
-    for arm in ("experts", "people", "comparison"):
-        if arm in found:
-            found[arm] = _rounded(found[arm])
-    return found
-
-
-def _large_groups(groups: Mapping[str, Json]) -> dict[str, Json]:
-    """Keep the groups of at least `LEAST_ITEMS` items.
-
-    If their complement is smaller, the smallest of them goes too.
-    """
-    sizes = {
-        name: int(cast("float", one["n"]))
-        for name, one in groups.items()
-        if isinstance(one, dict) and one.get("n")
-    }
-    hidden = {name for name, n in sizes.items() if n < LEAST_ITEMS}
-    while 0 < sum(sizes[name] for name in hidden) < LEAST_ITEMS and len(hidden) < len(sizes):
-        hidden.add(min((name for name in sizes if name not in hidden), key=lambda name: sizes[name]))
-    return {name: one for name, one in groups.items() if name in sizes and name not in hidden}
+def _rounded_estimate(one: Estimate) -> Estimate:
+    """Return an estimate as it may be published; one of few items has no value."""
+    if one.n < LEAST_ITEMS:
+        return Estimate(name=one.name, n=one.n, people=one.people, reason=TOO_FEW)
+    return Estimate.model_validate(_rounded(one.model_dump()))
 
 
 def _rounded(value: T) -> T:
