@@ -1,4 +1,4 @@
-"""Gold answers of a pool's items: joined from a file on ids or input fields, or computed by the dataset's solver."""
+"""Gold answers of a pool's items: joined from a file on ids or fields of equal names, or computed by a solver."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import polars as pl
 
@@ -25,8 +25,8 @@ _WHOLE: Final = ("score", "variant")
 _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
 
 #: Columns added to the file's columns in the joined table: the row's position in the file's table, the gold answer, the
-#: dataset's id, the item's number in the pool, and the keys that are compared.
-_AT, _GOLD, _ID, _ITEM, _KEY, _TEXT = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem", "\x1fkey", "\x1ftext"
+#: dataset's id, the item's number in the pool, and the key that is compared.
+_AT, _GOLD, _ID, _ITEM, _KEY = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem", "\x1fkey"
 
 #: Ids identify the same items on both sides if, for at least this share of the common ids, the input fields agree.
 _SAME_IDS: Final = 0.9
@@ -62,11 +62,7 @@ class Gold:
     withheld: bool = False
 
     def with_answers(self, answers: pl.DataFrame) -> Gold:
-        """Return a copy with other gold answers, which are replaced in `items` too.
-
-        Args:
-            answers: columns as in `answers`, the same items.
-        """
+        """Return a copy with other gold answers of the same items, which are replaced in `items` too."""
         items = dict(self.items)
         for number, text in answers.select("item", "gold").iter_rows():
             item = items.get(number)
@@ -75,20 +71,20 @@ class Gold:
         return replace(self, answers=answers, items=items)
 
     def without_answers(self, fields: Collection[str]) -> Gold:
-        """Return a copy without gold answers, and without other fields of the file than these; ids are kept.
+        """Return a copy without gold answers, and without other fields of the file than these; ids stay.
 
         Args:
             fields: names of columns of `fields`, such as `meta.domain`. Names that it lacks are ignored.
         """
-        kept = None
-        if self.fields is not None:
-            kept = self.fields.select("item", *(n for n in self.fields.columns if n in {*fields} - {"item"}))
+        table = self.fields
+        if table is not None:
+            table = table.select("item", *(name for name in table.columns if name in {*fields} - {"item"}))
         items = {
             number: Item(item.id, "", {}, None, {n: item.meta[n] for n in fields if n in item.meta})
             for number, item in self.items.items()
         }
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
-        return replace(self, answers=hidden, fields=kept, items=items, withheld=True)
+        return replace(self, answers=hidden, fields=table, items=items, withheld=True)
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
@@ -105,7 +101,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
     fields = input_fields(items)
     # The item's number in the pool is not part of the question.
     asked = [place for place, name in enumerate(fields) if not is_id(name)] or range(len(fields))
-    found: dict[int, Item] = {}
+    solved: dict[int, Item] = {}
     reasons: dict[int, str] = {}
     for number, *values in items.iter_rows():
         texts = [text or "" for text in values]
@@ -114,17 +110,14 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         except DataError as error:
             reasons[number] = error.message
             continue
-        found[number] = Item(number, "", dict(zip(fields, texts, strict=True)), answer)
-    if reasons and not found:
+        solved[number] = Item(number, "", dict(zip(fields, texts, strict=True)), answer)
+    if reasons and not solved:
         number, reason = next(iter(reasons.items()))
         raise DataError(f"the solver of {name} can answer no item; item {number}: {reason}")
-    answers = pl.DataFrame(
-        [(number, item.outputs, None) for number, item in found.items()],
-        schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String},
-        orient="row",
-    )
-    source = f"the solver of {name}"
-    return Gold(answers, source, items=found, unsolved=tuple(reasons))
+    rows = [(number, item.outputs, None) for number, item in solved.items()]
+    schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
+    answers = pl.DataFrame(rows, schema=schema, orient="row")
+    return Gold(answers, f"the solver of {name}", items=solved, unsolved=tuple(reasons))
 
 
 def read_gold(
@@ -167,29 +160,36 @@ def read_gold(
         raise DataError("no item needs a gold answer: every response is to a control item", file=place)
     file = read_gold_file(source, encoding, dataset)
     kind = form.kind if form else None
-    separator = alternatives or (form.alternatives if form else None)
     columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]
     shared = _by_name(input_fields(items), [name for name in columns if not name.startswith("outputs.")])
-    gold, passed = gold_column(
+    gold, rivals = gold_column(
         file, [*shared.values()], answer=answer, column=column, criteria=kind == "criteria"
     )
-    rows = _gold_rows(file, gold, kind, separator, _own_ids(file, items, [*shared.values()]))
-    scored_by = (
-        [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
-    )
-    declared = dataset.pool_fields.items() if dataset else ()
-    renamed = {columns[0]: name for name, columns in declared if len(columns) == 1}
-    joined = _Join(file, rows, items, {gold, *passed}, scored_by, renamed=renamed).run()
-    pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
-    others = [name for name in file.columns if name not in {gold, *joined.columns}]
+    texts = file.table[gold]
+    if gold == "outputs":
+        texts = _without_lists(file, texts, kind, alternatives or (form.alternatives if form else None))
+    ids = file.id_column or _own_ids(file, items, [*shared.values()])
+    identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
+    rows = file.table.with_columns(texts.alias(_GOLD), identity.alias(_ID)).with_row_index(_AT)
+    rows = rows.filter(pl.col(_GOLD).is_not_null())
+    if not rows.height:
+        raise DataError(
+            "no row has a gold answer in this column (closed tests are published without gold answers)",
+            file=file.path,
+            field=file.header(gold),
+        )
+    _refuse_doubled_ids(file, rows, {gold, *rivals})
+    key, joined = _join(file, rows, items, {gold, *rivals}, dataset, kind)
+    pairs = joined.filter(pl.col(_GOLD).is_not_null())
+    others = [name for name in file.columns if name not in {gold, *key.columns}]
     number = pl.col(_ITEM).alias("item")
     return Gold(
         answers=pairs.select(number, pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")),
         source=shown(file.path),
-        without_gold=tuple(joined.items.filter(pl.col(_GOLD).is_null())[_ITEM]),
-        unused=joined.unused,
+        without_gold=tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
+        unused=tuple(rows.filter(~pl.col(_AT).is_in(key.used))["row"]),
         fields=pairs.select(number, *(name for name in others if name != "item")),
-        items=_scorer_items(file, pairs, items, gold, others, kind=kind),
+        items=_scorer_items(file, pairs, items, gold, others, kind),
         column=file.header(gold),
     )
 
@@ -211,65 +211,53 @@ def _bare_field(name: str) -> str:
 def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     """Find the column of each field by its name, ignoring letter case and the prefix of an input."""
     folded = {name.casefold(): name for name in reversed(columns)}
-    found: dict[str, str] = {}
+    same: dict[str, str] = {}
     for name in fields:
         column = name if name in columns else folded.get(name.casefold()) or folded.get(_bare_field(name))
-        if column is not None and column not in found.values():
-            found[name] = column
-    return found
+        if column is not None and column not in same.values():
+            same[name] = column
+    return same
 
 
 def _own_ids(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
-    """Return the column of the only field of the items if it holds different words or numbers.
-
-    These are then the items' ids.
-    """
+    """Return the column of the only field of the items if it holds different words or numbers: the items' ids."""
     if len(input_fields(items)) != 1 or not shared:
         return None
     texts = file.table[shared[0]]
-    words = texts.dtype == pl.String and texts.str.contains(r"^\S{1,64}$").fill_null(value=False).all()
+    words = texts.str.contains(r"^\S{1,64}$").fill_null(value=False).all()
     return shared[0] if words and texts.n_unique() == texts.len() else None
 
 
-def _gold_rows(
-    file: GoldFile, gold: str, kind: str | None, separator: str | None, own: str | None
-) -> pl.DataFrame:
-    """Select the rows with a gold answer, and add the columns `_AT`, `_GOLD` and `_ID`; repeated ids are null."""
-    texts = file.table[gold]
-    if gold == "outputs" and (lists := _lists(file, kind, separator)):
-        texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
-    ids = file.id_column or own
-    identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
-    rows = file.table.with_columns(texts.alias(_GOLD), identity.alias(_ID)).with_row_index(_AT)
-    rows = rows.filter(pl.col(_GOLD).is_not_null())
-    if not rows.height:
-        raise DataError(
-            "no row has a gold answer in this column (closed tests are published without gold answers)",
-            file=file.path,
-            field=file.header(gold),
-        )
-    return rows
-
-
-def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int, str | None]:
-    """Convert outputs that are lists (several gold answers, or results of a program's tests) to texts, by row."""
-    found: dict[int, str | None] = {}
-    for at, entry in enumerate(file.entries):
-        outputs = entry.get("outputs")
-        if not isinstance(outputs, list):
+def _without_lists(file: GoldFile, texts: pl.Series, kind: str | None, separator: str | None) -> pl.Series:
+    """Write outputs that are lists as texts: several gold answers, or results of a program's tests."""
+    outputs = [entry.get("outputs") for entry in file.entries]
+    known: list[str | None] = texts.to_list()
+    for at, value in enumerate(outputs):
+        if not isinstance(value, list) or (kind == "program" and any(value)):
             continue
-        if not any(outputs):
-            found[at] = None
-        elif kind == "program":
-            found[at] = text_of(outputs)
-        elif separator and not any(isinstance(one, list | dict) for one in outputs):
-            found[at] = separator.join(text for one in outputs if (text := text_of(one)))
-        else:
+        if any(value) and (not separator or any(isinstance(one, list | dict) for one in value)):
             row = file.table["row"][at]
             raise InputError(
                 "is a list, but one gold answer is expected", file=file.path, row=row, field="outputs"
             )
-    return found
+        known[at] = (separator or "").join(filter(None, map(text_of, value))) or None
+    return pl.Series(known, dtype=pl.String)
+
+
+def _refuse_doubled_ids(file: GoldFile, rows: pl.DataFrame, answers: Collection[str]) -> None:
+    if file.id_column is None:
+        return
+    compared = file.inputs or [name for name in file.columns if name not in answers]
+    distinct = rows.drop_nulls(_ID).unique([_ID, _GOLD, *compared], keep="first", maintain_order=True)
+    doubled = distinct.filter(pl.col(_ID).is_duplicated())
+    if doubled.height:
+        first, second = doubled.filter(pl.col(_ID) == doubled[_ID][0])["row"][:2]
+        raise DataError(
+            f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item or another gold answer",
+            file=file.path,
+            row=second,
+            field=file.header(file.id_column),
+        )
 
 
 class _Key(NamedTuple):
@@ -278,215 +266,176 @@ class _Key(NamedTuple):
     Attributes:
         fields: the pool's fields.
         columns: the file's columns.
-        of_items: expression that computes the key of an item.
-        of_rows: expression that computes the key of a row.
+        separator: what stands between the texts of several fields.
+        ids: whether the columns hold ids, in which 7.0 is 7.
+        used: the positions of the rows that match an item, once the key is joined.
     """
 
     fields: tuple[str, ...]
     columns: tuple[str, ...]
-    of_items: pl.Expr
-    of_rows: pl.Expr
+    separator: str = "\x1f"
+    ids: bool = False
+    used: tuple[int, ...] = ()
 
-    @staticmethod
-    def of(pairs: Mapping[str, str]) -> _Key:
-        """Build the key from a mapping of fields to columns."""
-        fields, columns = tuple(pairs), tuple(pairs.values())
-        return _Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"))
-
-
-def _texts(names: Sequence[str], separator: str) -> pl.Expr:
-    return pl.concat_str([pl.col(name).fill_null("") for name in names], separator=separator).alias(_KEY)
+    def of(self, table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+        """Add the key, made of these columns of the table."""
+        texts = [pl.col(name).fill_null("") for name in names]
+        if self.ids:  # Some programs add a zero fraction to whole numbers.
+            texts = [text.str.replace(r"^(-?\d+)\.0+$", "$1") for text in texts]
+        return table.with_columns(pl.concat_str(texts, separator=self.separator).alias(_KEY))
 
 
-class _Joined(NamedTuple):
-    """The items of a pool joined to rows of a file of gold answers.
+def _join(  # noqa: PLR0917 - one join
+    file: GoldFile,
+    rows: pl.DataFrame,
+    items: pl.DataFrame,
+    answers: Collection[str],
+    dataset: Dataset | None,
+    kind: str | None,
+) -> tuple[_Key, pl.DataFrame]:
+    """Join by the first key that identifies the row of every item that it matches.
 
-    Attributes:
-        items: one row per item, in the pool's order: `_ITEM`, and the matching row's columns, `_AT`, `_GOLD` and `_ID`;
-            these are null if no row matches.
-        columns: the file's columns matched to the pool's input fields.
-        unused: the numbers of the rows that match no item.
+    Returns:
+        The key, and one row per item, in the pool's order: `_ITEM` and the matching row's columns, null if none does.
+
+    Raises:
+        DataError: no row matches an item, two rows give one item different gold answers, or the common fields do not
+            identify the row of an item.
     """
+    scored_by = (
+        [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
+    )
+    ambiguous: DataError | None = None
+    keys = list(_keys(file, rows, items, answers, dataset))
+    for key in keys:
+        asked, known = key.of(items, key.fields), key.of(rows, key.columns)
+        matching = known.join(asked, on=_KEY, how="semi", maintain_order="left")
+        if not matching.height:
+            continue
+        asked = asked.join(matching, on=_KEY, how="semi", maintain_order="left")
+        try:
+            _refuse_several_items(file, matching, asked, key)
+            _refuse_several_rows(file, matching, {*answers, *key.columns}, key, scored_by)
+        except DataError as error:
+            ambiguous = ambiguous or error
+            continue
+        first = matching.unique(_KEY, keep="first", maintain_order=True)
+        numbered = key.of(items, key.fields).select(pl.col("item").alias(_ITEM), _KEY)
+        joined = numbered.join(first, on=_KEY, how="left", maintain_order="left")
+        return key._replace(used=tuple(matching[_AT])), joined
+    raise ambiguous or _nothing_matches(file, rows, items, answers, any_key=bool(keys))
 
-    items: pl.DataFrame
-    columns: tuple[str, ...]
-    unused: tuple[int, ...]
 
-
-class _Join:
-    """The join of rows with a gold answer to the items of a pool: by id, or by fields of equal names."""
-
-    def __init__(
-        self,
-        file: GoldFile,
-        rows: pl.DataFrame,
-        items: pl.DataFrame,
-        answers: set[str],
-        scored_by: Collection[str] = (),
-        *,
-        renamed: Mapping[str, str],
-    ) -> None:
-        self.file, self.rows, self.items, self.answers, self.scored_by = file, rows, items, answers, scored_by
-        fields = input_fields(items)
-        known = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
-        self.id = file.id_column if file.id_column in known else None
-        known = [name for name in known if name != self.id]
-        self.ids = [name for name in fields if is_id(name)]
-        texts = [name for name in fields if name not in self.ids]
-        shown = [name for name in known if not name.startswith("meta.") and name != "instruction"]
-        self.named = _by_name(texts, shown)
-        # The dataset declares under which names pools show its fields.
-        self.named |= {name: own for name, own in renamed.items() if name in texts and own in shown}
-        metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
-        # Fields of `meta` that the pool shows distinguish items with the same inputs.
-        free = [name for name in texts if name not in self.named]
-        self.metas = {name: metas[own] for name, own in _by_name(free, list(metas)).items()}
+def _keys(
+    file: GoldFile,
+    rows: pl.DataFrame,
+    items: pl.DataFrame,
+    answers: Collection[str],
+    dataset: Dataset | None,
+) -> Iterator[_Key]:
+    """Yield the keys, best first: the id, the fields of equal names, and these with fields of `meta`."""
+    free = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
+    ours = [name for name in input_fields(items) if not is_id(name)]
+    asked = [n for n in free if n not in {file.id_column, "instruction"} and not n.startswith("meta.")]
+    named = _by_name(ours, asked)
+    # The dataset declares under which names pools show its fields.
+    declared = dataset.pool_fields.items() if dataset else ()
+    named |= {
+        shown[0]: own for own, shown in declared if len(shown) == 1 and shown[0] in ours and own in asked
+    }
+    by_name = _Key(tuple(named), tuple(named.values()))
+    if file.id_column in free:
+        for name in filter(is_id, input_fields(items)):
+            key = _Key((name,), (str(file.id_column),), ids=True)
+            if _same_items(key, by_name, rows, items):
+                yield key
+    if named:
+        yield by_name
+    if "inputs" in file.inputs and "inputs" not in named.values():
         # A split file may have one text, of which the pool shows the parts.
-        self.whole = texts if "inputs" in file.inputs and "inputs" not in self.named.values() else []
+        yield _Key(tuple(ours), ("inputs",), " ")
+    metas = {name.removeprefix("meta."): name for name in free if name not in file.inputs}
+    more = {name: metas[own] for name, own in _by_name([n for n in ours if n not in named], [*metas]).items()}
+    if more:
+        # Fields of `meta` that the pool shows distinguish items with the same inputs.
+        yield _Key((*named, *more), (*named.values(), *more.values()))
 
-    def run(self) -> _Joined:
-        """Join by the first key that identifies the row of every item that it matches.
 
-        Raises:
-            DataError: two items of the file have the same id, no row matches an item, two rows give one item
-                different gold answers, or the common fields do not identify the row of an item.
-        """
-        self._refuse_doubled_ids()
-        ambiguous: DataError | None = None
-        for key in self._keys():
-            items, rows = self.items.with_columns(key.of_items), self.rows.with_columns(key.of_rows)
-            if not items.join(rows, on=_KEY, how="semi").height:
-                continue
-            try:
-                self._refuse_ambiguous(rows, items, key)
-            except DataError as error:
-                ambiguous = ambiguous or error
-                continue
-            first = rows.unique(_KEY, keep="first", maintain_order=True)
-            joined = items.select(pl.col("item").alias(_ITEM), _KEY).join(
-                first, on=_KEY, how="left", maintain_order="left"
-            )
-            unused = rows.join(items, on=_KEY, how="anti", maintain_order="left")["row"]
-            return _Joined(joined, key.columns, tuple(unused))
-        raise ambiguous or self._nothing_matches()
+def _same_items(by_id: _Key, by_name: _Key, rows: pl.DataFrame, items: pl.DataFrame) -> bool:
+    """Return whether items with the same id have the same texts; ids that number other items join nothing."""
+    if not by_name.fields:
+        return True
+    ours, theirs = by_id.of(items, by_id.fields), by_id.of(rows, by_id.columns)
+    both = by_id._replace(fields=(*by_id.fields, *by_name.fields), columns=(*by_id.columns, *by_name.columns))
+    same = ours.join(theirs, on=_KEY, how="semi").height
+    equal = both.of(items, both.fields).join(both.of(rows, both.columns), on=_KEY, how="semi").height
+    return equal >= _SAME_IDS * same
 
-    def _keys(self) -> Iterator[_Key]:
-        """Yield the keys, best first: the id, the fields of equal names, and these with fields of `meta`."""
-        if self.id is not None:
-            for name in self.ids:
-                # Some programs add a zero fraction to whole numbers.
-                pair = (
-                    pl.col(one).str.replace(r"^(-?\d+)\.0+$", "$1").alias(_KEY) for one in (name, self.id)
-                )
-                key = _Key((name,), (self.id,), *pair)
-                if self._same_items(key):
-                    yield key
-        if self.named:
-            yield _Key.of(self.named)
-        if self.whole:
-            yield _Key(tuple(self.whole), ("inputs",), _texts(self.whole, " "), _texts(["inputs"], " "))
-        if self.metas:
-            yield _Key.of({**self.named, **self.metas})
 
-    def _same_items(self, key: _Key) -> bool:
-        """Return whether items with the same id have the same texts; ids that number other items join nothing."""
-        if not self.named:
-            return True
-        ours, theirs = self.items.with_columns(key.of_items), self.rows.with_columns(key.of_rows)
-        same = ours.join(theirs, on=_KEY, how="semi").height
-        texts = _Key.of(self.named)
-        asked = ours.with_columns(texts.of_items.alias(_TEXT))
-        agreeing = asked.join(
-            theirs.with_columns(texts.of_rows.alias(_TEXT)), on=[_KEY, _TEXT], how="semi"
-        ).height
-        return agreeing >= _SAME_IDS * same
+def _refuse_several_items(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> None:
+    shared = items.filter(pl.col(_KEY).is_duplicated())
+    if not shared.height:
+        return
+    two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
+    differing = [name for name in input_fields(items.drop(_KEY)) if two[name].n_unique() > 1]
+    lacking = [name for name in differing if not _by_name([name], file.columns)]
+    raise DataError(
+        f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
+        f"{listed(key.fields)} and differ in "
+        + (f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)),
+        file=file.path,
+        row=rows.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
+    )
 
-    # What is refused
 
-    def _refuse_doubled_ids(self) -> None:
-        if self.id is None:
-            return
-        compared = self.file.inputs or [name for name in self.file.columns if name not in self.answers]
-        known = self.rows.filter(pl.col(_ID).is_not_null())
-        distinct = known.unique([_ID, _GOLD, *compared], keep="first", maintain_order=True)
-        doubled = distinct.filter(pl.col(_ID).is_duplicated())
-        if doubled.height:
-            first, second = doubled.filter(pl.col(_ID) == doubled[_ID][0])["row"][:2]
-            raise DataError(
-                f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item "
-                "or another gold answer",
-                file=self.file.path,
-                row=second,
-                field=self.file.header(self.id),
-            )
-
-    def _refuse_ambiguous(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> None:
-        """Raise an error if a key matches one row to several items, or different rows to one item."""
-        path = self.file.path
-        asked = rows.join(items, on=_KEY, how="semi", maintain_order="left")
-        shared = items.join(asked, on=_KEY, how="semi", maintain_order="left")
-        shared = shared.filter(pl.col(_KEY).is_duplicated())
-        if shared.height:
-            two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
-            differing = [name for name in input_fields(self.items) if two[name].n_unique() > 1]
-            lacking = [name for name in differing if not _by_name([name], self.file.columns)]
-            difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
-            raise DataError(
-                f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
-                f"{listed(key.fields)} and differ in {difference}",
-                file=path,
-                row=asked.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
-            )
-        doubled = asked.filter(pl.col(_KEY).is_duplicated())
-        known = {*key.columns, *self.answers, self.file.id_column}
-        others = [name for name in self.file.columns if name not in known]
-        unseen = [name for name in others if name in self.file.inputs]
-        for names in ([_GOLD], unseen):
-            varied = pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
-            if (two := doubled.filter(varied)).height:
-                two = two.filter(pl.col(_KEY) == two[_KEY][0]).unique(
-                    names, keep="first", maintain_order=True
-                )[:2]
-                (one, other), (first, second) = two[_GOLD], two["row"]
-                what = (
-                    f"another gold answer ('{shortened(other)}', not '{shortened(one)}')"
-                    if one != other
-                    else "the same gold answer"
-                )
-                differing = [name for name in unseen or others if two[name].n_unique() > 1]
-                if differing:
-                    what += f"; the rows differ in {listed(differing)}, which the pool does not have"
-                raise DataError(
-                    f"has the same {listed(key.fields)} as row {first} and {what}", file=path, row=second
-                )
-        counts = doubled.group_by(_KEY).agg(pl.col(others).n_unique())
-        different = [name for name in others if (counts[name] > 1).any()]
-        if unknown := [name for name in different if name in self.scored_by]:
-            raise DataError(
-                f"has the same {listed(key.fields)} as other rows and another {listed(unknown)}, on which the metric "
-                f"depends: add a column '{unknown[0].removeprefix('meta.')}' to the answers",
-                file=path,
-                row=doubled["row"].sort()[1],
-            )
-
-    def _nothing_matches(self) -> DataError | InputError:
-        """Build the error that no row matches, with the columns and first values of both sides."""
-        columns = [name for name in self.file.columns if name not in self.answers]
-        shown = [name for name in columns if name in self.file.inputs] or columns
-        if not (self.named or self.metas or self.whole or (self.id and self.ids)):
-            ours = listed(list(map(_bare_field, input_fields(self.items))))
-            return InputError(
-                f"has no column of the pool: items have {ours}, the file has "
-                f"{listed(self.file.columns)}; give both an id, or fields of equal names",
-                file=self.file.path,
-                row=1,
-            )
-        ours = _first_values(self.items, input_fields(self.items))
-        return DataError(
-            f"no row matches an item of the pool: the pool begins with {ours}; the file begins with "
-            f"{_first_values(self.rows, shown)}",
-            file=self.file.path,
+def _refuse_several_rows(
+    file: GoldFile, rows: pl.DataFrame, taken: Collection[str], key: _Key, scored_by: Collection[str]
+) -> None:
+    """Raise an error if rows of one key have several gold answers, or differ in what tells items apart."""
+    doubled = rows.filter(pl.col(_KEY).is_duplicated())
+    if not doubled.height:
+        return
+    others = [name for name in file.columns if name not in {*taken, file.id_column}]
+    unseen = [name for name in others if name in file.inputs]
+    for names in ([_GOLD], unseen, [name for name in others if name in scored_by]):
+        varied = doubled.filter(
+            pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
         )
+        if not varied.height:
+            continue
+        first, second = varied.filter(pl.col(_KEY) == varied[_KEY][0]).unique(
+            names, keep="first", maintain_order=True
+        )[:2].iter_rows(named=True)  # fmt: skip
+        gold = f"another gold answer ('{shortened(second[_GOLD])}', not '{shortened(first[_GOLD])}')"
+        what = "the same gold answer" if first[_GOLD] == second[_GOLD] else gold
+        if differing := [name for name in unseen or others if first[name] != second[name]]:
+            what += f"; the rows differ in {listed(differing)}, which the pool does not have"
+        raise DataError(
+            f"has the same {listed(key.fields)} as row {first['row']} and {what}",
+            file=file.path,
+            row=second["row"],
+        )
+
+
+def _nothing_matches(
+    file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: Collection[str], *, any_key: bool
+) -> DataError | InputError:
+    """Build the error that no row matches, with the columns or first values of both sides."""
+    if not any_key and not (file.id_column and any(map(is_id, input_fields(items)))):
+        ours = listed(list(map(_bare_field, input_fields(items))))
+        return InputError(
+            f"has no column of the pool: items have {ours}, the file has {listed(file.columns)}; give both an id, "
+            "or fields of equal names",
+            file=file.path,
+            row=1,
+        )
+    columns = [name for name in file.columns if name not in answers]
+    theirs = [name for name in columns if name in file.inputs] or columns
+    return DataError(
+        f"no row matches an item of the pool: the pool begins with {_first_values(items, input_fields(items))}; "
+        f"the file begins with {_first_values(rows, theirs)}",
+        file=file.path,
+    )
 
 
 def _first_values(table: pl.DataFrame, names: Sequence[str]) -> str:
@@ -494,13 +443,12 @@ def _first_values(table: pl.DataFrame, names: Sequence[str]) -> str:
     return listed([f"{name} '{shortened(text)}'" for name, text in first.items()], 5) or "nothing"
 
 
-def _scorer_items(
+def _scorer_items(  # noqa: PLR0917 - one table of pairs
     file: GoldFile,
     pairs: pl.DataFrame,
     items: pl.DataFrame,
     gold: str,
     others: Sequence[str],
-    *,
     kind: str | None,
 ) -> dict[int, Item]:
     """Build the scorer's items for the items that have a gold answer, by their numbers in the pool.
@@ -508,59 +456,36 @@ def _scorer_items(
     Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as
     `inputs` and the table's other columns as `meta`.
     """
-    asked = pairs.select(pl.col(_ITEM).alias("item")).join(
-        items, on="item", how="left", maintain_order="left"
-    )
-    inputs: list[Any] = asked.drop("item").fill_null("").to_dicts()
-    entries = [file.entries[at] for at in pairs[_AT]] if file.entries else []
-    instructions = (
-        [entry.get("instruction") for entry in entries]
-        if entries
-        else pairs["instruction"]
-        if "instruction" in file.columns
-        else [None] * pairs.height
-    )
-    outputs: list[Json] = pairs[_GOLD].to_list()
+    numbers = pairs.select(pl.col(_ITEM).alias("item"))
+    shown_texts = numbers.join(items, on="item", how="left", maintain_order="left").drop("item").fill_null("")
+    instructions = pairs["instruction"] if "instruction" in pairs.columns else [None] * pairs.height
+    typed = kind in {"criteria", "program"} or (file.criteria and gold == "outputs")
+    metas = pairs.select(_ITEM, _AT, *(name for name in others if name != "instruction"))
+    names = [name.removeprefix("meta.") for name in metas.columns]
+    found: dict[int, Item] = {}
     with collecting_later():
-        if file.inputs:
-            inputs = [
-                own if isinstance(own := entry.get("inputs"), dict | str) else shown_texts
-                for entry, shown_texts in zip(entries, inputs, strict=True)
-            ]
-            metas = [_meta(entry) for entry in entries]
-            if kind in {"criteria", "program"} or (file.criteria and gold == "outputs"):
-                outputs = [
-                    _outputs(entry.get("outputs"), text, kind)
-                    for entry, text in zip(entries, outputs, strict=True)
-                ]
-        else:
-            kept = [name for name in others if name != "instruction"]
-            bare = [name.removeprefix("meta.") for name in kept]
-            metas = [
-                {
-                    name: _number(cell) if name in _WHOLE else cell
-                    for name, cell in zip(bare, cells, strict=True)
-                    if cell is not None
-                }
-                for _, *cells in pairs.select(_ITEM, *kept).rows()
-            ]
-        written = [
-            one if isinstance(one, str | int) and not isinstance(one, bool) else "" for one in instructions
-        ]
-        made = map(Item, _ids(file, pairs), written, inputs, outputs, metas)
-        return dict(zip(pairs[_ITEM].to_list(), made, strict=True))
+        rows = zip(
+            _ids(file, pairs), instructions, shown_texts.iter_rows(named=True), pairs[_GOLD], strict=True
+        )
+        for cells, (identity, said, asked, text) in zip(metas.rows(), rows, strict=True):
+            number, inputs, outputs = cells[0], cast("Any", asked), cast("Any", text)
+            meta = {
+                n: _number(n, cell) for n, cell in zip(names[2:], cells[2:], strict=True) if cell is not None
+            }
+            entry: Mapping[str, Any] = file.entries[cells[1]] if file.entries else {}
+            instruction = entry.get("instruction", said)
+            if file.inputs:
+                inputs = own if isinstance(own := entry.get("inputs"), dict | str) else asked
+                rest = {n: entry[n] for n in entry if n not in {"instruction", "inputs", "outputs"}}
+                meta = own if isinstance(own := entry.get("meta"), dict) else rest
+                outputs = _outputs(entry.get("outputs"), text, kind) if typed else text
+            written = instruction if isinstance(instruction, str) else ""
+            found[number] = Item(identity, written, inputs, outputs, meta)
+    return found
 
 
-def _meta(entry: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return an item's `meta`; without one, its fields that are not part of the question."""
-    meta = entry.get("meta")
-    if isinstance(meta, dict):
-        return meta
-    return {name: entry[name] for name in entry if name not in {"instruction", "inputs", "outputs"}}
-
-
-def _number(text: str) -> int | str:
-    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+def _number(name: str, text: str) -> int | str:
+    return int(text) if name in _WHOLE and _WHOLE_NUMBER.fullmatch(text) else text
 
 
 def _ids(file: GoldFile, pairs: pl.DataFrame) -> list[ItemId]:
@@ -568,33 +493,30 @@ def _ids(file: GoldFile, pairs: pl.DataFrame) -> list[ItemId]:
 
     A table has only texts: its ids become whole numbers if all of them are written as whole numbers.
     """
-    numbers, texts = pairs[_ITEM].to_list(), pairs[_ID].to_list()
-    known: list[ItemId | None] = texts
+    known: list[ItemId | None] = pairs[_ID].to_list()
     if file.entries:
-        column = file.id_column or ""
-        known = [
-            _typed_id(file.entries[at], column, text) for at, text in zip(pairs[_AT], texts, strict=True)
-        ]
-    elif all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
-        known = [None if text is None else int(text) for text in texts]
+        places = zip(pairs[_AT], known, strict=True)
+        known = [_typed_id(file.entries[at], file.id_column or "", text) for at, text in places]
+    elif all(text is None or _WHOLE_NUMBER.fullmatch(str(text)) for text in known):
+        known = [None if text is None else int(text) for text in known]
     taken = set(known)
     return [
         identity if identity is not None else number if number not in taken else f"item {number}"
-        for number, identity in zip(numbers, known, strict=True)
+        for number, identity in zip(pairs[_ITEM], known, strict=True)
     ]
 
 
-def _typed_id(entry: Mapping[str, Json], column: str, text: str | None) -> ItemId | None:
+def _typed_id(entry: Mapping[str, Any], column: str, text: ItemId | None) -> ItemId | None:
+    """Return the id of an entry with its own type, a whole number or a text."""
     meta = entry.get("meta")
     identity = id_of(meta) if isinstance(meta, dict) else None
-    if identity is None:
-        identity = entry.get(column)
+    identity = entry.get(column) if identity is None else identity
     if type(identity) is int or (type(identity) is str and identity):
         return identity
     return int(identity) if isinstance(identity, float) and identity.is_integer() else text
 
 
-def _outputs(value: Json, text: Json, kind: str | None) -> Json:
+def _outputs(value: Json, text: str, kind: str | None) -> Json:
     """Return a gold answer: a dictionary of criteria with numbers as texts, a program's results, or the text."""
     if not isinstance(value, dict):
         return value if kind == "program" else text

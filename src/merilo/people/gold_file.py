@@ -1,13 +1,13 @@
-"""Reading a file of gold answers: a table, or the dataset's own split file."""
+"""Reading a file of gold answers: a table, or the dataset's own split file, as columns of texts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -22,9 +22,6 @@ from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
-
-#: The fields of a split file's item that may be dictionaries.
-_LAID_OPEN: Final = ("inputs", "outputs", "meta")
 
 #: The name of a source that is not a file.
 IN_MEMORY: Final = "gold in memory"
@@ -57,7 +54,7 @@ class GoldFile:
     entries: tuple[Mapping[str, Json], ...] = ()
     inputs: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
-    headers: Mapping[str, str] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +68,7 @@ class GoldFile:
 
     def header(self, column: str) -> str:
         """Return the name of a column as written in the file."""
-        return (self.headers or {}).get(column, column)
+        return self.headers.get(column, column)
 
 
 def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
@@ -94,34 +91,36 @@ def read_gold_file(
     """Read a file of items, or items in memory, and keep the JSON objects; arguments and errors as for `records`."""
     if not isinstance(source, Path):
         return _of_records(Path(IN_MEMORY), list(enumerate(source, start=1)))
-    path = source
-    if (entries := own_entries(path, dataset)) is not None:
-        return _of_records(path, entries)
-    if path.suffix.lower() in {".json", ".jsonl", ".ndjson", ".parquet"}:
-        return _of_records(path, _json_records(path))
-    data = read_table(path, encoding=encoding).data
+    if (entries := own_entries(source, dataset)) is not None:
+        return _of_records(source, entries)
+    match source.suffix.lower():
+        case ".json":
+            return _of_records(source, list(enumerate(list_of_records(read_json(source), source), start=1)))
+        case ".parquet":
+            (split,) = raw_splits(source)
+            return _of_records(source, list(enumerate(list_of_records(split.entries, source), start=1)))
+        case ".jsonl" | ".ndjson":
+            return _of_records(source, list(json_lines(source)))
+    data = read_table(source, encoding=encoding).data
     if not data.height:
-        raise InputError("has no rows", file=path)
-    rows = pl.int_range(2, data.height + 2, dtype=pl.UInt32, eager=True).alias("row")
-    table, headers = _as_table(data, rows)
-    return GoldFile(path, table, headers=headers)
+        raise InputError("has no rows", file=source)
+    table, headers = _as_table(data, range(2, data.height + 2))
+    return GoldFile(source, table, headers=headers)
 
 
-def _as_table(data: pl.DataFrame, rows: pl.Series) -> tuple[pl.DataFrame, dict[str, str]]:
+def _as_table(data: pl.DataFrame, rows: Sequence[int]) -> tuple[pl.DataFrame, dict[str, str]]:
     """Return the row numbers and the columns without prefixes, white space folded; also return the changed names."""
     # INPUT:text, OUTPUT:text and text may occur together; only one of them can get the name without a prefix.
-    taken, kept = {"row", *(name for name in data.columns if bare(name) == name)}, {}
+    taken, names = {"row", *data.columns}, {}
     for name in data.columns:
-        free = bare(name)
-        if free == "row" or (free != name and free in taken):
-            free = f"{INPUT_MARK}row" if free == "row" else name
-            while free in taken:
-                free = f"{INPUT_MARK}{free}"
+        free = name if bare(name) in taken and name != "row" else bare(name)
+        while free == "row" or (free != name and free in taken):
+            free = f"{INPUT_MARK}{free}"
         taken.add(free)
-        kept[name] = free
+        names[name] = free
     folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
-    table = rows.to_frame().hstack(data.rename(kept).with_columns(folded))
-    return table, {new: name for name, new in kept.items() if new != name}
+    table = data.rename(names).select(pl.Series("row", rows, pl.UInt32), folded)
+    return table, {new: name for name, new in names.items() if new != name}
 
 
 def bare(name: str) -> str:
@@ -129,100 +128,62 @@ def bare(name: str) -> str:
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
-def _of_records(path: Path, found: Sequence[tuple[int, Json | Mapping[str, Json]]]) -> GoldFile:
+def _of_records(path: Path, numbered: Sequence[tuple[int, Json | Mapping[str, Json]]]) -> GoldFile:
     with collecting_later():
-        for row, record in found:
+        for row, record in numbered:
             if not isinstance(record, Mapping):
                 raise InputError("is not a JSON object", file=path, row=row)
-        entries = tuple(cast("Mapping[str, Json]", record) for _, record in found)
-        columns, inputs, criteria = _columns(entries)
-        if not columns:
+        entries = tuple(cast("Mapping[str, Json]", record) for _, record in numbered)
+        flat = [_flat(entry) for entry in entries]
+        names = dict.fromkeys(name for record in flat for name in record)
+        if not names:
             raise InputError("has no records", file=path)
-        if "meta.dialog_id" in columns:
-            columns.setdefault("meta.turn", _turns(columns["meta.dialog_id"]))
-        data = pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
-    rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
-    table, headers = _as_table(data, rows)
+        texts = {name: pl.Series([text_of(one.get(name)) for one in flat], dtype=pl.String) for name in names}
+        if "meta.dialog_id" in texts and "meta.turn" not in texts:
+            # Pools of whole dialogues number the turns from 1.
+            place = pl.int_range(1, pl.len() + 1).over("dialogue").cast(pl.String)
+            turns = pl.DataFrame({"dialogue": texts["meta.dialog_id"]})
+            texts["meta.turn"] = turns.select(
+                pl.when(pl.col("dialogue").is_not_null()).then(place)
+            ).to_series()
+    table, headers = _as_table(pl.DataFrame(texts), [row for row, _ in numbered])
+    asked = [entry.get("inputs") for entry in entries]
+    inputs = {name for each in asked if isinstance(each, dict) for name in each}
+    if any(isinstance(each, str) for each in asked):
+        inputs.add("inputs")
     of_inputs = tuple(name for name in table.columns[1:] if headers.get(name, name) in inputs)
-    return GoldFile(path, table, entries, of_inputs, criteria, headers)
+    criteria = dict.fromkeys(
+        name for entry in entries if isinstance(outputs := entry.get("outputs"), dict) for name in outputs
+    )
+    return GoldFile(path, table, entries, of_inputs, tuple(criteria), headers)
 
 
-def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
-    """Number each item within its dialogue, from 1, as pools of whole dialogues do."""
-    place = pl.int_range(1, pl.len() + 1).over("dialogue")
-    known = pl.when(pl.col("dialogue").is_not_null()).then(place)
-    return pl.DataFrame({"dialogue": dialogues}).select(known.cast(pl.String)).to_series().to_list()
-
-
-def _json_records(path: Path) -> list[tuple[int, Json]]:
-    """Read the records with their numbers (line numbers in JSONL)."""
-    match path.suffix.lower():
-        case ".json":
-            return list(enumerate(list_of_records(read_json(path), path), start=1))
-        case ".parquet":
-            (split,) = raw_splits(path)
-            return list(enumerate(list_of_records(split.entries, path), start=1))
-        case _:
-            return list(json_lines(path))
-
-
-def _columns(
-    entries: Sequence[Mapping[str, Json]],
-) -> tuple[dict[str, list[str | None]], tuple[str, ...], tuple[str, ...]]:
-    """Convert entries to columns of texts; each key of `inputs`, `outputs` (criteria) and `meta` becomes a column.
-
-    Returns:
-        The columns by name, the names of the input columns, and the criteria.
-    """
-    columns: dict[str, list[str | None]] = {}
-    inputs: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    for name in _keys(entries):
+def _flat(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """Return an entry whose `inputs`, `outputs` (criteria) and `meta` have a field for each key."""
+    flat: dict[str, Json] = {}
+    for name, value in entry.items():
         if name == "instruction":
             continue
-        values = [entry.get(name) for entry in entries]
-        if name == "meta":
-            values = [dict(fields_inside(value)) if isinstance(value, dict) else value for value in values]
-        laid_open = (
-            [value if isinstance(value, dict) else {} for value in values] if name in _LAID_OPEN else []
-        )
-        keys = _keys(laid_open)
+        if name not in {"inputs", "outputs", "meta"} or not isinstance(value, dict):
+            flat[name] = value
+            continue
         if name == "outputs":
-            criteria = keys
-            values = [
-                value if not isinstance(value, dict) or any(value.values()) else None for value in values
-            ]
-        elif laid_open:
-            values = [None if isinstance(value, dict) else value for value in values]
-        if name == "inputs":
-            inputs = keys if all(value is None for value in values) else (*keys, name)
-        if name == "meta" and any(ids := [text_of(id_of(meta)) for meta in laid_open]):
-            columns["id"] = ids
-        for key in keys:
-            if (name, key) != ("meta", "id"):
-                # The prefix prevents a field of `meta` from being taken for an answer.
-                column = key if name == "inputs" else f"{name}.{key}"
-                columns[column] = [text_of(inner.get(key)) for inner in laid_open]
-        if not keys or any(value is not None for value in values):
-            columns[name] = [text_of(value) for value in values]
-    return columns, inputs, criteria
+            flat[name] = value if any(value.values()) else None
+        # The prefix prevents a field of `meta` from being taken for an answer.
+        fields = dict(fields_inside(value)) if name == "meta" else value
+        flat |= {key if name == "inputs" else f"{name}.{key}": inner for key, inner in fields.items()}
+        if name == "meta" and (identity := id_of(fields)) is not None:
+            flat["id"] = identity
+            flat.pop("meta.id", None)
+    return flat
 
 
-def _keys(entries: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
-    """Return the keys of all entries in order of first appearance."""
-    keys: dict[str, None] = {}
-    for entry in entries:
-        if not entry.keys() <= keys.keys():
-            keys.update(dict.fromkeys(entry))
-    return tuple(keys)
-
-
-def text_of(value: Json) -> str | None:
+def text_of(value: Any) -> str | None:  # noqa: ANN401 - a value of JSON, or of NumPy
     """Convert a JSON value to text; NaN from a Parquet file becomes an empty cell."""
-    if value is None or type(value) is str:
+    if hasattr(value, "item"):  # a scalar of NumPy
+        value = value.item()
+    if value is None or isinstance(value, str):
         return value
-    if isinstance(value, str):  # of a type of its own, such as NumPy's
-        return str(value)
     if type(value) is int:
         return str(value)
     if isinstance(value, float) and isnan(value):
@@ -254,50 +215,41 @@ def gold_column(
 
     Raises:
         UsageError: the file has no column `column`.
-        InputError: no column has a name known for gold answers.
+        InputError: no column has a name known for gold answers, or two that differ have one.
     """
-    names = file.columns
     if column is not None:
         for name in (column, bare(column), f"outputs.{column}"):
-            if name in names:
+            if name in file.columns:
                 return name, ()
-        raise UsageError(f"there is no column '{column}' ({choices(column, names)})", file=file.path)
+        raise UsageError(f"there is no column '{column}' ({choices(column, file.columns)})", file=file.path)
     taken = {*fields, *(file.inputs if file.entries else ())}
-    free = [name for name in names if name not in taken and not name.startswith("meta.")]
+    free = [name for name in file.columns if name not in taken and not name.startswith("meta.")]
     asked = bare(answer)
     # If each criterion has its own answer, the whole `outputs` is not a single gold answer.
     certain = [name for name in _CERTAIN if name != "outputs" or criteria or not file.criteria]
-    wanted = (
-        f"GOLDEN:{asked}", f"outputs.{asked}", *certain, asked, f"OUTPUT:{asked}", *_POSSIBLE
-    )  # fmt: skip
+    wanted = (f"GOLDEN:{asked}", f"outputs.{asked}", *certain, asked, f"OUTPUT:{asked}", *_POSSIBLE)
     by_name = {name.casefold(): name for name in reversed(free)}
-    found = list(dict.fromkeys(by_name[name.casefold()] for name in wanted if name.casefold() in by_name))
-    filled = [name for name in found if file.table[name].null_count() < file.table.height]
-    if found:
-        best = (filled or found)[0]
-        whole = {"outputs"} if best.startswith("outputs.") else set()
-        others = tuple(name for name in filled if name != best and name not in whole)
-        sure = {name.casefold() for name in certain}
-        rivals = [name for name in others if {name.casefold(), best.casefold()} <= sure]
-        if rivals and not file.table[rivals[0]].equals(file.table[best], check_names=False):
+    fitting = list(dict.fromkeys(by_name[name.casefold()] for name in wanted if name.casefold() in by_name))
+    if not fitting:
+        rest = [name for name in free if name.casefold() not in {*ID_COLUMNS, "instruction"}]
+        if file.criteria or len(rest) != 1:
+            what = f"has a gold answer for each of {listed(file.criteria)}; choose one of them with"
+            none = "no column of gold answers was found: name it with"
             raise InputError(
-                f"the columns {listed([best, *rivals])} may all hold the gold answers: choose one with "
+                f"{what if file.criteria else none} {argument('gold_column')} (columns: {listed(file.columns)})",
+                file=file.path,
+            )
+        return rest[0], ()
+    filled = [name for name in fitting if file.table[name].null_count() < file.table.height]
+    best, *others = filled or fitting
+    if best.startswith("outputs."):
+        others = [name for name in others if name != "outputs"]
+    for rival in others:
+        both_certain = {rival.casefold(), best.casefold()} <= {name.casefold() for name in certain}
+        if both_certain and not file.table[rival].equals(file.table[best], check_names=False):
+            raise InputError(
+                f"the columns {listed([best, rival])} may all hold the gold answers: choose one with "
                 f"{argument('gold_column')}",
                 file=file.path,
-                row=1,
             )
-        return best, others
-    if file.criteria:
-        raise InputError(
-            f"has a gold answer for each of {listed(file.criteria)}; choose one of them with {argument('gold_column')}",
-            file=file.path,
-            field="outputs",
-        )
-    rest = [name for name in free if name.casefold() not in {*ID_COLUMNS, "instruction"}]
-    if len(rest) == 1:
-        return rest[0], ()
-    raise InputError(
-        f"no column of gold answers was found: name it with {argument('gold_column')} (choose from: {listed(names)})",
-        file=file.path,
-        row=1,
-    )
+    return best, tuple(others)
