@@ -119,12 +119,6 @@ def test_columns_that_a_platform_has_a_place_for_are_refused(tmp_path: Path, nam
         read_all([old_file(tmp_path / "old.csv")], platform="toloka", **{name: "ASSIGNMENT:worker_id"})
 
 
-def test_label_studio_has_fixed_names(tmp_path: Path) -> None:
-    path = studio_csv(tmp_path / "p.csv", studio_records())
-    with pytest.raises(UsageError, match="Label Studio have fixed names for lead_time"):
-        read_all([path], seconds="lead_time")
-
-
 def test_a_batch_whose_column_of_workers_has_another_name_keeps_its_platform(tmp_path: Path) -> None:
     rows = [mturk_row(0, person, "yes") for person in range(3)]
     path = batch(tmp_path / "b.csv", ["Answer.toxic"], rows)

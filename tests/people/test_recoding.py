@@ -9,7 +9,8 @@ from exports import row, small_pool, toloka, written
 from merilo.errors import UsageError
 from merilo.file_reading import Reading
 from merilo.people import platforms
-from merilo.people.recoding import near_spellings, recode
+from merilo.people.recoding import recode
+from merilo.people.typing_errors import near_spellings
 from merilo.responses import Responses
 
 
@@ -85,10 +86,10 @@ def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     ],
 )
 def test_answers_that_look_like_slips(counts: dict[str, int], found: dict[str, str]) -> None:
-    assert {one.written: one.label for one in near_spellings(counts)} == found
+    assert {one.answer: one.label for one in near_spellings(counts)} == found
 
 
 def test_declared_labels_are_never_slips_of_each_other() -> None:
     labels = ("agree", "agrees")
     assert near_spellings({"agree": 90, "agrees": 1}, labels) == ()
-    assert [one.written for one in near_spellings({"agree": 1, "agre": 3}, labels)] == ["agre"]
+    assert [one.answer for one in near_spellings({"agree": 1, "agre": 3}, labels)] == ["agre"]

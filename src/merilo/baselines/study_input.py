@@ -27,20 +27,11 @@ from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import DataError, UsageError, argument
 from merilo.file_reading import Reading
+from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
 from merilo.people.quality.controls import read_skills
-from merilo.people.reading import (
-    Frame,
-    Origin,
-    Source,
-    StudyResponses,
-    is_frame,
-    mapping_of,
-    polars_of,
-    read_responses,
-    records_of,
-)
+from merilo.people.reading import Origin, Source, StudyResponses, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses

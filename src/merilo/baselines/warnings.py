@@ -13,8 +13,8 @@ from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.people.quality import faster_than_reading
 from merilo.people.quality.controls import ControlHealth
-from merilo.people.recoding import near_spellings
 from merilo.people.spelling import Merged
+from merilo.people.typing_errors import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
 from merilo.statistics.planning import FEWEST_ANNOTATORS
@@ -225,7 +225,7 @@ def _warnings_on_reading(
         text = Text(
             "'{written}' ({answers}) looks like a misspelling of '{label}' ({label_answers}); "
             "recode in reading.yaml merges them",
-            written=typo.written,
+            written=typo.answer,
             answers=typo.answers,
             label=typo.label,
             label_answers=typo.label_answers,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -22,8 +21,16 @@ from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.file_reading import Reading, read_reading
 from merilo.people import platforms
 from merilo.people.gold import Gold
-from merilo.people.reading import Inspection, inspect
-from merilo.people.reading_proposals import Proposal, proposals, reading_file, written
+from merilo.people.inspection import (
+    MOST_ANSWERS,
+    Inspection,
+    Proposal,
+    inspect,
+    proposals,
+    reading_file,
+    written,
+)
+from merilo.records import Record
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import OUTPUT, InputSettings
 from merilo.strict_json import Json
@@ -32,12 +39,8 @@ from merilo.wording import listed, shortened, shown
 
 app = typer.Typer(add_completion=False)
 
-#: How many distinct answers, and how many annotators of one item, are listed.
-MOST_ANSWERS: Final = 12
 
-
-@dataclass(frozen=True, slots=True)
-class DecodedItem:
+class DecodedItem(Record):
     """One item as it was read.
 
     Attributes:
@@ -51,30 +54,31 @@ class DecodedItem:
     gold: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class MatchedGold(Record):
+    """How many items have a gold answer, of how many."""
+
+    matched: int
+    items: int
+
+
+class Found(Record):
     """The result of `merilo inspect`.
 
     Attributes:
+        files: the files.
         columns: the names of the first file's columns.
-        proposals: the readings that fit the files.
         summary: what the files hold; `None` unless exactly one reading fits.
         item: one item; `None` as above.
-        gold: how many items have a gold answer, of how many; `None` if no gold answers are known.
-        fault: why the gold answers do not match; empty if they do.
+        gold: the items with a gold answer; `None` if no gold answers are known.
+        fault: why the gold answers do not match; `None` if they do.
     """
 
-    columns: list[str]
-    proposals: list[Proposal]
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
     summary: Inspection | None = None
     item: DecodedItem | None = None
-    gold: tuple[int, int] | None = None
-    fault: str = ""
-
-    @property
-    def certain(self) -> bool:
-        """Return whether exactly one reading fits."""
-        return len(self.proposals) == 1 and self.proposals[0].complete
+    gold: MatchedGold | None = None
+    fault: str | None = None
 
 
 @app.command("inspect")
@@ -105,31 +109,40 @@ def inspect_(
     chosen = read_reading(given.reading) if given.reading else Reading()
     own = {name: getattr(given, name) for name in ("platform", "item", "annotator", "answer")}
     chosen = chosen.named(**{name: value for name, value in own.items() if value})
-    found = _looked_into(files, proposals(files, chosen), given, declared)
+    fitting = proposals(files, chosen)
+    certain = len(fitting) == 1 and fitting[0].complete
+    reading = fitting[0].reading
+    names = tuple(platforms.field_names(files[0], reading.encoding))
+    found = Found(
+        files=tuple(map(shown, files)),
+        columns=names,
+        **(_looked_into(files, reading, given, declared) if certain else {}),
+    )
     if out:
-        write_text(out, reading_file(found.proposals))
-    deliver(json_to, lambda: _as_json(files, found), partial(_show, files, found, given, out))
-    return 0 if found.certain and not found.fault else 1
+        write_text(out, reading_file(fitting))
+    readings: list[Json] = [{"says": one.says, **one.reading.to_json()} for one in fitting]
+    deliver(
+        json_to,
+        lambda: {**found.model_dump(mode="json"), "readings": readings},
+        partial(_show, files, found, fitting, given, out),
+    )
+    return 0 if certain and not found.fault else 1
 
 
 def _looked_into(
-    files: Sequence[Path], fitting: list[Proposal], given: InputSettings, declared: Dataset | None
-) -> Found:
-    """Read the files if exactly one reading fits."""
-    reading = fitting[0].reading
-    found = Found(platforms.field_names(files[0], reading.encoding), fitting)
-    if not found.certain:
-        return found
+    files: Sequence[Path], reading: Reading, given: InputSettings, declared: Dataset | None
+) -> dict[str, Any]:
+    """Read the files by the only reading that fits."""
     responses = platforms.read(files, reading)
-    gold, fault = None, ""
+    gold, fault = None, None
     try:
         path = given.gold or (own_file(declared) if declared else None)
         gold = gold_of(responses, declared, path, given.gold_column, reading.encoding)
     except (DataError, InputError, UsageError) as error:
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())
-    matched = (gold.answers.height, summary.items) if gold else None
-    return Found(found.columns, fitting, summary, _item(responses, gold), matched, fault)
+    matched = MatchedGold(matched=gold.answers.height, items=summary.items) if gold else None
+    return {"summary": summary, "item": _item(responses, gold), "gold": matched, "fault": fault}
 
 
 def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
@@ -145,64 +158,25 @@ def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
     known = gold.answers.filter(item=number)["gold"].to_list() if gold else []
     texts = responses.items.filter(item=number).drop("item").row(0, named=True)
     fields = {name.removeprefix(INPUT_MARK): text for name, text in texts.items()}
-    return DecodedItem(fields, dict(answers.iter_rows()), next(iter(known), None))
+    return DecodedItem(fields=fields, answers=dict(answers.iter_rows()), gold=next(iter(known), None))
 
 
-def _as_json(files: Sequence[Path], found: Found) -> dict[str, Json]:
-    return {
-        "files": [shown(path) for path in files],
-        "columns": list(found.columns),
-        "readings": [{"says": one.says, **one.reading.to_json()} for one in found.proposals],
-        "summary": _summary(found.summary) if found.summary else None,
-        "item": asdict(found.item) if found.item else None,
-        "gold": {"matched": found.gold[0], "items": found.gold[1]} if found.gold else None,
-        "fault": found.fault or None,
-    }
-
-
-def _summary(one: Inspection) -> dict[str, Json]:
-    return {
-        "rows": one.rows_read,
-        "dropped": {**one.dropped},
-        "annotators": one.annotators,
-        "items": one.items,
-        "overlap": {str(people): items for people, items in one.overlap.items()},
-        "answers": {
-            "distinct": len(one.answers),
-            "top": dict(list(one.answers.items())[:MOST_ANSWERS]),
-        },
-        "controls": {
-            "items": one.controls.items,
-            "rows": one.controls.rows,
-            "known": one.controls.known,
-            "annotators": one.controls.people,
-        },
-        "repeats": {"equal": one.equal_repeats, "different": one.different_repeats},
-        "timed": one.timed,
-        "paid": one.paid,
-        "near_spellings": [
-            {"answer": near.written, "label": near.label, "answers": near.answers} for near in one.near
-        ],
-    }
-
-
-def _show(files: Sequence[Path], found: Found, given: InputSettings, out: Path | None) -> None:
+def _show(
+    files: Sequence[Path], found: Found, fitting: Sequence[Proposal], given: InputSettings, out: Path | None
+) -> None:
     """Print what was found on standard output."""
-    show_table(_rows(files, found))
-    for near in found.summary.near[:5] if found.summary else ():
+    show_table(_rows(found, fitting))
+    for near in found.summary.near_spellings[:5] if found.summary else ():
         show(
             Text(
-                "'{written}' ({answers}) looks like a spelling of '{label}' ({labels}); recode in reading.yaml "
+                "'{answer}' ({answers}) looks like a spelling of '{label}' ({label_answers}); recode in reading.yaml "
                 "joins them",
-                written=near.written,
-                answers=near.answers,
-                label=near.label,
-                labels=near.label_answers,
+                **near.model_dump(),
             )
         )
-    if not found.certain:
+    if not found.summary:
         show(Text("Several readings fit, or a column must be named; none is taken:"))
-        for one in found.proposals:
+        for one in fitting:
             show(f"\n# {one.says}", *written(one.reading).split("\n")[:6])
         return
     words = ["merilo", "baseline", *map(shown, files)]
@@ -217,12 +191,11 @@ def _show(files: Sequence[Path], found: Found, given: InputSettings, out: Path |
     show(Text("If the item is read right:"), f"  {shlex.join(words)}")
 
 
-def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
-    yield Text("files", context="row"), ", ".join(map(shown, files))
+def _rows(found: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, object]]:
+    yield Text("files", context="row"), ", ".join(found.files)
     yield Text("columns", context="row"), listed(found.columns, 40)
-    if found.certain:
-        yield Text("how it is read"), found.proposals[0].says
     if found.summary:
+        yield Text("how it is read"), fitting[0].says
         yield from _counts(found.summary)
     if found.item:
         for name, text in found.item.fields.items():
@@ -232,10 +205,8 @@ def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
         if found.gold:
             yield Text("its gold answer"), found.item.gold or Text("none")
     if found.gold:
-        yield (
-            Text("gold answers", context="row"),
-            Text("for {n} of {items:# item|# items}", n=found.gold[0], items=found.gold[1]),
-        )
+        matched = Text("for {matched} of {items:# item|# items}", **found.gold.model_dump())
+        yield Text("gold answers", context="row"), matched
     if found.fault:
         yield Text("gold answers", context="row"), found.fault
 
@@ -243,31 +214,25 @@ def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
 def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
     none = Text("none")
     dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items()]
-    told = Text("{n}, of which dropped: {reasons}", n=one.rows_read, reasons=dropped)
-    yield Text("rows"), told if dropped else one.rows_read
+    told = Text("{n}, of which dropped: {reasons}", n=one.rows, reasons=dropped)
+    yield Text("rows"), told if dropped else one.rows
     yield Text("annotators", context="row"), one.annotators
     yield Text("items", context="row"), Text("{n}, control items not counted", n=one.items)
-    top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
-    more = len(one.answers) - len(top)
+    top = [f"{shortened(answer, 40)}: {n}" for answer, n in one.answers.top.items()]
+    more = one.answers.distinct - len(top)
     also = Text("and {n} more different answers", n=more) if more else ""
     yield Text("answers"), joined([*top, also], "; ")
-    overlap = [
-        Text("{items} of {people}", items=items, people=people) for people, items in one.overlap.items()
-    ]
-    yield Text("overlap"), joined(overlap, ", ") if overlap else none
+    pairs = [Text("{items} of {people}", items=items, people=people) for people, items in one.overlap.items()]
+    yield Text("overlap"), joined(pairs, ", ") if pairs else none
     controls = Text(
         "{items} with {rows:# response|# responses}, {known} of them with a known answer, by "
-        "{people:# annotator|# annotators}",
-        **asdict(one.controls),
+        "{annotators:# annotator|# annotators}",
+        **one.controls.model_dump(),
     )
     yield Text("control items", context="row"), controls if one.controls.items else none
-    repeats = Text(
-        "{same} times the same answer, {other} times another",
-        same=one.equal_repeats,
-        other=one.different_repeats,
+    repeats = Text("{equal} times the same answer, {different} times another", **one.repeats.model_dump())
+    yield Text("repeated answers"), repeats if one.repeats.equal or one.repeats.different else none
+    times = Text(
+        "{n:# response|# responses} with a duration, {paid} with a reward", n=one.timed, paid=one.paid
     )
-    yield Text("repeated answers"), repeats if one.equal_repeats or one.different_repeats else none
-    yield (
-        Text("times, rewards"),
-        Text("{n:# response|# responses} with a duration, {paid} with a reward", n=one.timed, paid=one.paid),
-    )
+    yield Text("times, rewards"), times

@@ -19,7 +19,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.reading import Frame, encoded
+from merilo.people.frames import Frame, encoded
 from merilo.people.votes import Votes, run_starts
 from merilo.responses import Responses
 from merilo.settings import Level

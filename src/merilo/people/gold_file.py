@@ -180,7 +180,7 @@ def _flat(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - a value of JSON, or of NumPy
     """Convert a JSON value to text; NaN from a Parquet file becomes an empty cell."""
-    if hasattr(value, "item"):  # a scalar of NumPy
+    if getattr(value, "shape", None) == ():  # a scalar of NumPy
         value = value.item()
     if value is None or isinstance(value, str):
         return value

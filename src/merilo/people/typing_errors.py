@@ -1,4 +1,4 @@
-"""Typing errors: wrong answers that are mistyped correct ones.
+"""Typing errors: wrong answers that are mistyped correct ones, and answers that look like a misspelled label.
 
 An answer that differs from the gold answer by a power of ten or in one digit suggests a typing error, not an error of
 the dataset. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount, not
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
 from merilo.people.spelling import JCUKEN, TWINS, YO
+from merilo.people.votes import MOST_CLOSED_LABELS
+from merilo.records import Record
 from merilo.text import Text
 
 #: Kind of typing error -> its name, from the most to the least certain.
@@ -49,17 +51,10 @@ FEWEST_DIGITS: Final = 2
 
 
 def typing_error(answer: str, right: str) -> str | None:
-    """Return the kind of typing error that turns `right` into `answer`, if any.
+    """Return the kind of typing error that turns `right` into `answer`, the first key of `TYPING_ERRORS` that applies.
 
-    Errors in digits are considered only if the correct answer has at least `FEWEST_DIGITS` digits.
-
-    Args:
-        answer: the answer given.
-        right: the correct answer.
-
-    Returns:
-        The first key of `TYPING_ERRORS` that applies; `None` if the answers are equal, or no typing error explains
-        the answer.
+    `None` if the answers are equal, or no typing error explains the answer. Errors in digits are considered only if the
+    correct answer has at least `FEWEST_DIGITS` digits.
 
     Example:
         >>> typing_error("1324", "1234"), typing_error("120", "12"), typing_error("cat", "cot")
@@ -70,9 +65,8 @@ def typing_error(answer: str, right: str) -> str | None:
     if answer == right:
         return None
     one, two = number(answer), number(right)
-    if one is not None and two is not None:
-        return _of_numbers(one, two)
-    return _of_texts(answer, right)
+    kinds = _of_texts(answer, right) if one is None or two is None else _of_numbers(one, two)
+    return next((kind for kind, holds in kinds.items() if holds), None)
 
 
 def number(text: str) -> Decimal | None:
@@ -95,22 +89,31 @@ def within_one_edit(one: str, two: str) -> bool:
         >>> within_one_edit("paris", "pairs"), within_one_edit("paris", "parsi"), within_one_edit("abc", "cba")
         (True, True, False)
     """
-    start = 0
-    while start < min(len(one), len(two)) and one[start] == two[start]:
-        start += 1
-    one, two = one[start:], two[start:]
-    end = 0
-    while end < min(len(one), len(two)) and one[-1 - end] == two[-1 - end]:
-        end += 1
-    one, two = one[: len(one) - end], two[: len(two) - end]
+    for _ in range(2):
+        # What is left without the common beginning, and then without the common end.
+        start = next(
+            (i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two))
+        )
+        one, two = one[start:][::-1], two[start:][::-1]
     if max(len(one), len(two)) <= 1:
         return True
     return len(one) == len(two) == 2 and one == two[::-1]
 
 
-def _of_numbers(answer: Decimal, right: Decimal) -> str | None:
-    kinds = _OF_NUMBERS if sum(map(str.isdigit, _digits(right))) >= FEWEST_DIGITS else _OF_DIGITS
-    return next((kind for kind, holds in kinds.items() if holds(answer, right)), None)
+def _of_numbers(one: Decimal, two: Decimal) -> dict[str, bool]:
+    answer, right = _digits(one), _digits(two)
+    kinds = {"notation": one == two, "sign": one == -two}
+    if sum(map(str.isdigit, right)) < FEWEST_DIGITS:
+        return kinds
+    near = (one < 0) == (two < 0) and min(len(answer), len(right)) > 1 and within_one_edit(answer, right)
+    return kinds | {
+        "power_of_ten": one * two > 0 and _is_power_of_ten(one / two),
+        "swapped_digits": near and sorted(answer) == sorted(right),
+        "off_by_one": abs(one - two) == 1,
+        "off_by_ten": abs(one - two) > 1 and _is_power_of_ten(one - two),
+        "one_digit": near and len(answer) == len(right),
+        "digit_count": near,
+    }
 
 
 def _digits(value: Decimal) -> str:
@@ -119,74 +122,104 @@ def _digits(value: Decimal) -> str:
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
-def _swapped(one: Decimal, two: Decimal) -> bool:
-    left, right = _digits(one), _digits(two)
-    if (one < 0) != (two < 0) or len(left) != len(right):
-        return False
-    places = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
-    if len(places) != 2 or places[1] != places[0] + 1:
-        return False
-    i = places[0]
-    return left[i : i + 2] == right[i : i + 2][::-1]
-
-
-def _one_digit(one: Decimal, two: Decimal) -> bool:
-    """Check whether exactly one digit differs; numbers of a single digit are excluded."""
-    left, right = _digits(one), _digits(two)
-    if (one < 0) != (two < 0) or len(left) != len(right) or len(left) < 2:
-        return False
-    return sum(a != b for a, b in zip(left, right, strict=True)) == 1
-
-
-def _digit_count(one: Decimal, two: Decimal) -> bool:
-    """Check whether one digit is missing or added."""
-    left, right = _digits(one), _digits(two)
-    if (one < 0) != (two < 0) or len(left) == len(right) or min(len(left), len(right)) < 2:
-        return False
-    return within_one_edit(left, right)
-
-
 def _is_power_of_ten(value: Decimal) -> bool:
     """Check whether the value is 10^k or -10^k for a whole k other than 0."""
     return value.normalize().as_tuple().digits == (1,) and abs(value) != 1
 
 
-#: Errors in a number of any length, in the order in which they are tried.
-_OF_DIGITS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
-    "notation": lambda one, two: one == two,
-    "sign": lambda one, two: one == -two,
-}
-
-#: Errors in a number of several digits, in the same order.
-_OF_NUMBERS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
-    **_OF_DIGITS,
-    "power_of_ten": lambda one, two: one * two > 0 and _is_power_of_ten(one / two),
-    "swapped_digits": _swapped,
-    "off_by_one": lambda one, two: abs(one - two) == 1,
-    "off_by_ten": lambda one, two: abs(one - two) > 1 and _is_power_of_ten(one - two),
-    "one_digit": _one_digit,
-    "digit_count": _digit_count,
-}
-
-
-def _of_texts(answer: str, right: str) -> str | None:
+def _of_texts(answer: str, right: str) -> dict[str, bool]:
     one, two = _plain(answer), _plain(right)
-    if one == two:
-        return "notation"
-    if one.casefold() == two.casefold():
-        return "case"
-    one, two = one.casefold(), two.casefold()
-    if answer.strip().translate(TWINS).casefold() == right.strip().translate(TWINS).casefold():
-        return "alphabet"
-    folded_answer, folded_right = answer.strip().casefold(), right.strip().casefold()
-    if folded_right in {folded_answer.translate(_TO_JCUKEN), folded_answer.translate(_TO_QWERTY)}:
-        return "layout"
-    if min(len(one), len(two)) >= SHORTEST_TEXT and within_one_edit(one, two):
-        return "one_letter"
-    return None
+    typed, known = answer.strip(), right.strip().casefold()
+    return {
+        "notation": one == two,
+        "case": one.casefold() == two.casefold(),
+        "alphabet": typed.translate(TWINS).casefold() == right.strip().translate(TWINS).casefold(),
+        "layout": known in {typed.casefold().translate(table) for table in (_TO_JCUKEN, _TO_QWERTY)},
+        "one_letter": _one_letter(one, two),
+    }
+
+
+def _one_letter(one: str, two: str) -> bool:
+    return min(len(one), len(two)) >= SHORTEST_TEXT and within_one_edit(one.casefold(), two.casefold())
 
 
 def _plain(text: str) -> str:
     """Normalise white space, remove quotation marks and the final stop, and replace the Russian letter io by ie."""
     composed = unicodedata.normalize("NFC", text).translate(YO)
     return " ".join(composed.split()).strip(" .,;:!?«»\"'“”„")
+
+
+# Misspelled labels
+
+
+class NearSpelling(Record):
+    """An answer that looks like a misspelling of a label.
+
+    Attributes:
+        answer: the answer.
+        label: the label that it resembles.
+        answers: how often the answer was given.
+        label_answers: how often the label was given.
+    """
+
+    answer: str
+    label: str
+    answers: int
+    label_answers: int
+
+
+#: Answers are a choice among labels if at most `MOST_CLOSED_LABELS` labels make up this share of all answers.
+_SHARE_OF_LABELS: Final = 0.8
+
+#: A label is an answer given at least this often; a misspelling is given at most a tenth as often as its label.
+_FEWEST_OF_A_LABEL: Final = 5
+_SHARE_OF_A_LABEL: Final = 0.02
+_RARE: Final = 0.1
+
+_APPENDED: Final = " \t0123456789.,;:!?*'\"`_-"
+
+
+def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tuple[NearSpelling, ...]:
+    """Find answers that look like a misspelling of a label: an extra mark or digit, or one wrong letter.
+
+    For open or numeric answers the result is empty, because another spelling is another answer.
+
+    Args:
+        counts: answer -> how often it was given.
+        labels: the dataset's labels, if it declares them. Otherwise frequent answers are the labels.
+
+    Returns:
+        The answers that look like misspellings, the most frequent first.
+
+    Example:
+        >>> [(one.answer, one.label) for one in near_spellings({"yes": 90, "no": 80, "yes6": 2})]
+        [('yes6', 'yes')]
+        >>> near_spellings({"10": 90, "11": 80, "101": 2})
+        ()
+    """
+    total = sum(counts.values())
+    often = max(_FEWEST_OF_A_LABEL, _SHARE_OF_A_LABEL * total)
+    usual = {answer for answer, count in counts.items() if count >= often}
+    closed = 0 < len(usual) <= MOST_CLOSED_LABELS
+    if not labels and not (closed and sum(counts[one] for one in usual) >= _SHARE_OF_LABELS * total):
+        return ()
+    accepted = {label for label in labels or usual if any(map(str.isalpha, label))}
+    near = []
+    for answer, count in counts.items():
+        if answer in {*labels, *accepted} or not any(map(str.isalpha, answer)):
+            continue
+        alike = [
+            label
+            for label in accepted
+            if (labels or count <= _RARE * counts[label]) and _looks_like(answer.casefold(), label.casefold())
+        ]
+        if alike:
+            label = max(alike, key=lambda one: (counts.get(one, 0), one))
+            near.append(
+                NearSpelling(answer=answer, label=label, answers=count, label_answers=counts.get(label, 0))
+            )
+    return tuple(sorted(near, key=lambda one: (-one.answers, one.answer)))
+
+
+def _looks_like(answer: str, label: str) -> bool:
+    return answer.strip(_APPENDED) == label.strip(_APPENDED) or _one_letter(answer, label)

@@ -27,7 +27,7 @@ from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.models.run_folder import is_run, read_run, refuse_other_items
 from merilo.models.run_log import log_path, read_log
-from merilo.people.reading import Frame, is_frame, polars_of, records_of
+from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
 from merilo.reports.conditions import AskedConditions, conditions, frozen_beside
 from merilo.reports.cost_report import each

@@ -32,7 +32,7 @@ from merilo.models.sheets import (
     refuse_unreadable,
     sheet_of,
 )
-from merilo.people.reading import Frame, is_frame, polars_of, records_of
+from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json
 from merilo.wording import choices, listed
 

@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from merilo.atomic_write import guarded
-from merilo.people.platforms.export import json_text
+from merilo.people.platforms.values import json_text
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.reading import StudyResponses
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded

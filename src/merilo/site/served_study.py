@@ -23,7 +23,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.answers import alternatives
 from merilo.metrics.squad import best_f1
-from merilo.people.platforms.export import json_text
+from merilo.people.platforms.values import json_text
 from merilo.people.spelling import key_of
 from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import FOREIGN, OWN, STUDY, TASK

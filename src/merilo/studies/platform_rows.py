@@ -12,7 +12,7 @@ import polars as pl
 from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
 from merilo.file_reading import OtherColumns, Reading
-from merilo.files import FileTable, opened, read_table
+from merilo.files import FileTable, opened
 from merilo.people import platforms
 from merilo.people.platforms import NAMES, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
@@ -141,12 +141,9 @@ def _refuse_cut(path: Path, platform: Platform) -> None:
 def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     """The rows of a file: `study`, `task`, and the columns of `Export.rows`."""
     if platform == "mturk":
-        table = (
-            platforms.plain.load(path)
-            if platforms.plain.is_other_format(path)
-            else read_table(path, encoding=encoding)
+        rows = pl.concat(
+            [_labelled(one, path) for one in _pages_laid_open(platforms.files.load(path, encoding=encoding))]
         )
-        rows = pl.concat([_labelled(one, path) for one in _pages_laid_open(table)])
         # Pages of a shorter batch in the same file have empty places.
         return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
     asked = _ANSWER.named(encoding=encoding)

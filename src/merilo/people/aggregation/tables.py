@@ -13,7 +13,7 @@ from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
 from merilo.people.aggregation.glad import cascade, glad
 from merilo.people.aggregation.majority import plurality
-from merilo.people.reading import Frame, encoded, is_pandas, pandas_of
+from merilo.people.frames import Frame, encoded, is_pandas, pandas_of
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 

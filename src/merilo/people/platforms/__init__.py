@@ -1,11 +1,13 @@
 """Read the exports of crowdsourcing platforms into the response table.
 
-The platform is recognised by the header. A study may consist of several files of one project.
+A file becomes a table of texts (`files`, `label_studio`), the table an `Export` with Merilo's columns (`forms` for
+known platforms, `plain` for any other table), and the exports of a study become its responses here. The platform is
+recognised by the header.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
@@ -14,24 +16,22 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Reading
-from merilo.files import FileTable as Table
-from merilo.files import Progress, fold, read_header, read_table
-from merilo.people.platforms import label_studio, plain
+from merilo.files import FileTable, Progress, fold, read_header
+from merilo.people.platforms import files, label_studio, plain
 from merilo.people.platforms.export import Export, SeveralAnswersError, named_columns
 from merilo.people.platforms.forms import TABLE_FORMS
 from merilo.people.recoding import recode
 from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
 from merilo.settings import Platform
 from merilo.strict_json import read_json
-from merilo.wording import choices, listed, shown
+from merilo.wording import choices, listed
 
 __all__ = [
     "NAMES",
     "PLATFORMS",
     "Platform",
     "SeveralAnswersError",
-    "export_of",
-    "field_names",
+    "load",
     "read",
     "read_export",
     "recognise",
@@ -48,6 +48,9 @@ NAMES: Final[Mapping[Platform, str]] = {
     "table": "a plain table",
 }
 
+#: The answer that counts as wrong because it came after the time limit.
+LATE: Final = "(after the time limit)"
+
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
     """Recognise the platform of a file by its header; one of an unknown platform is a `table`.
@@ -57,9 +60,7 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
     """
     if path.suffix.lower() == ".json" and label_studio.is_label_studio(read_json(path)):
         return "label-studio"
-    if plain.is_other_format(path):
-        return "table"
-    return _platform_of(read_header(path, encoding))
+    return _platform_of(read_header(path, encoding)) if files.is_delimited(path) else "table"
 
 
 def _platform_of(header: Sequence[str]) -> Platform:
@@ -78,21 +79,38 @@ def _platform_of(header: Sequence[str]) -> Platform:
     return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "table"
 
 
+def load(
+    path: Path, platform: Platform, reading: Reading | None = None, progress: Progress | None = None
+) -> FileTable:
+    """Read a file of a platform as text columns, of delimited text only those that the platform and the reading name.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if platform == "label-studio" and path.suffix.lower() == ".json":
+        return label_studio.load(path)
+    encoding = reading.encoding if reading else None
+    if reading is None or platform not in TABLE_FORMS or TABLE_FORMS[platform].all_columns:
+        return files.load(path, encoding=encoding, progress=progress)
+    wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
+    return files.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
+
+
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
     """Return the names of a file's columns, or of a JSON file's fields, in the file's order.
 
     Raises:
         InputError: the file cannot be read.
     """
-    if recognise(path, encoding) == "label-studio" and path.suffix.lower() == ".json":
-        return label_studio.field_names(path)
-    if plain.is_other_format(path):
-        return list(plain.load(path).data.columns)
-    return read_header(path, encoding)
+    if files.is_delimited(path):
+        return read_header(path, encoding)
+    platform = recognise(path, encoding)
+    table = load(path, platform)
+    return label_studio.field_names(table) if platform == "label-studio" else table.data.columns
 
 
 def read(
-    sources: Sequence[Path | Table], reading: Reading | None = None, *, progress: Progress | None = None
+    sources: Sequence[Path | FileTable], reading: Reading | None = None, *, progress: Progress | None = None
 ) -> Responses:
     """Read the exports of one study.
 
@@ -110,104 +128,42 @@ def read(
         DataError: the sources come from different projects, or have no answers.
     """
     reading = reading or Reading()
-    responses = _joined([_export(source, reading, progress) for source in sources], reading)
-    return recode(responses, reading.recode)
+    exports = [read_export(source, None, reading, progress) for source in sources]
+    return recode(_responses(exports, reading), reading.recode)
 
 
-def _export(source: Path | Table, reading: Reading, progress: Progress | None) -> Export:
-    if isinstance(source, Table):
-        return export_of(source, _platform(reading, lambda: _platform_of(source.data.columns)), reading)
-    platform = _platform(reading, lambda: recognise(source, reading.encoding))
-    return read_export(source, platform, reading, progress)
+def read_export(
+    source: Path | FileTable, platform: Platform | None, reading: Reading, progress: Progress | None = None
+) -> Export:
+    """Read one file with every row that it has; `read` makes responses of such exports.
 
-
-def _platform(reading: Reading, recognised: Callable[[], Platform]) -> Platform:
-    """Return the platform of the reading; a table if its rows are other than those of platforms."""
-    if reading.platform is not None:
-        return reading.platform
-    other = reading.rows != "answer" or reading.numbered or reading.columns.score
-    return "table" if other else recognised()
-
-
-def _refuse_named_columns(reading: Reading, file: str) -> None:
-    """Raise an error if a reading names columns of Label Studio, whose names are fixed."""
-    if named := sorted(named_columns(reading)):
-        raise UsageError(
-            f"exports of Label Studio have fixed names for {listed(named)}: leave them out of the reading",
-            file=file,
-        )
-
-
-def export_of(table: Table, platform: Platform, reading: Reading) -> Export:
-    """Convert the text columns of one export, as the reader of its platform does.
-
-    Raises:
-        InputError: the table is not a valid export.
-        UsageError: several answer columns and no choice among them, or a column that is missing.
-    """
-    if platform == "table":
-        return plain.read(table, reading)
-    flat = platform == "label-studio"
-    if flat:
-        _refuse_named_columns(reading, table.file)
-    export = label_studio.read_table(table, reading) if flat else TABLE_FORMS[platform].read(table, reading)
-    if reading.columns.arm and not flat:
-        export = replace(export, rows=export.rows.with_columns(table.data[reading.columns.arm].alias("arm")))
-    return _with_item(export, reading.item) if reading.item else export
-
-
-def _joined(exports: Sequence[Export], reading: Reading) -> Responses:
-    first = exports[0]
-    frames = []
-    for export in exports:
-        for what, one, two in (
-            ("inputs", first.project, export.project),
-            ("answers", *(listed(sorted(each.answer_fields), 50) for each in (first, export))),
-        ):
-            if one != two:
-                raise DataError(
-                    f"belongs to a different project than {first.file}: its {what} are {two}, not {one}",
-                    file=export.file,
-                    row=1,
-                )
-        file = pl.lit(export.file).alias("file")
-        rows = export.rows.with_columns(file, pl.col("row").cast(pl.UInt32))
-        frames.append(pl.concat([_set_apart(export.inputs), rows], how="horizontal"))
-    fields = list(_set_apart(first.inputs).columns)
-    return _responses(pl.concat(frames, how="diagonal"), first, fields, exports, reading)
-
-
-def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
-    """Add the prefix `input_` to input fields that have the name of a column of the response table."""
-    reserved = {*SCHEMA, SIGNALS, "dropped"}
-    return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
-
-
-def read_export(path: Path, platform: Platform, reading: Reading, progress: Progress | None = None) -> Export:
-    """Read one file of a platform with every row that it has; `read` makes responses of such exports.
+    Args:
+        source: the file, or a table of its text columns.
+        platform: the platform; by default, that of the reading, or as recognised: a table if the reading's rows are
+            other than those of platforms.
+        reading: how the columns become responses.
+        progress: called with the number of bytes read since the last call.
 
     Raises:
         InputError: the file is not a valid export.
         UsageError: several answer columns and no choice among them, or a column that is missing.
     """
-    if platform == "label-studio" and path.suffix.lower() == ".json":
-        _refuse_named_columns(reading, shown(path))
-        export = label_studio.read(path, reading)
-        return _with_item(export, reading.item) if reading.item else export
-    if platform in TABLE_FORMS and not plain.is_other_format(path):
-        wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
-        keep = lambda name: wants(name) or name in named  # noqa: E731 - shorter than a function
-        table = read_table(path, keep=keep, encoding=reading.encoding, progress=progress)
+    other = reading.rows != "answer" or reading.numbered or reading.columns.score
+    platform = platform or reading.platform or ("table" if other else None)
+    if isinstance(source, FileTable):
+        platform, table = platform or _platform_of(source.data.columns), source
     else:
-        table = plain.load(path, encoding=reading.encoding, progress=progress)
-    return export_of(table, platform, reading)
+        platform = platform or recognise(source, reading.encoding)
+        table = load(source, platform, reading, progress)
+    if platform == "table":
+        return plain.read(table, reading)
+    return _with_item(TABLE_FORMS[platform].read(table, reading), reading.item)
 
 
 def _with_item(export: Export, chosen: Sequence[str]) -> Export:
     """Restrict the items of an export to some of their input fields."""
-    there = export.inputs.columns
-    names = []
-    for name in dict.fromkeys(chosen):
+    there, names = export.inputs.columns, dict[str, None]()
+    for name in chosen:
         bare = name.removeprefix("INPUT:").removeprefix("Input.")
         if name not in there and bare not in there:
             raise UsageError(
@@ -215,57 +171,58 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
                 file=export.file,
                 field=argument("item"),
             )
-        names.append(name if name in there else bare)
-    names = list(dict.fromkeys(names))
-    return replace(export, inputs=export.inputs.select(names), project=listed(sorted(names), 50))
+        names[name if name in there else bare] = None
+    return replace(export, inputs=export.inputs.select([*names])) if names else export
 
 
-def _responses(
-    data: pl.DataFrame,
-    first: Export,
-    fields: list[str],
-    exports: Sequence[Export],
-    reading: Reading,
-) -> Responses:
+def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
     """Normalise white space, drop and count rows without an answer, number the items."""
+    first = exports[0]
+    for export in exports:
+        for what, ours, theirs in (
+            ("inputs", first.inputs.columns, export.inputs.columns),
+            ("answers", first.answer_fields, export.answer_fields),
+        ):
+            if {*ours} != {*theirs}:
+                names = [listed(sorted(each), 50) for each in (theirs, ours)]
+                raise DataError(
+                    f"belongs to a different project than {first.file}: its {what} are {names[0]}, not {names[1]}",
+                    file=export.file,
+                    row=1,
+                )
+    # The fields of items that have the name of a column of the response table get a prefix.
+    reserved = {*SCHEMA, SIGNALS, "dropped", "arm", "paid"}
+    prefixed = {name: f"{INPUT_MARK}{name}" for name in first.inputs.columns if name in reserved}
+    parts = [
+        pl.concat(
+            [one.inputs.rename(prefixed), one.rows.with_columns(file=pl.lit(one.file))], how="horizontal"
+        )
+        for one in exports
+    ]
+    fields = [prefixed.get(name, name) for name in first.inputs.columns]
+    data = pl.concat(parts, how="diagonal")
     data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
-    blank = pl.all_horizontal(
-        pl.col(name).is_null() for name in (*fields, "respondent", "answer", "control", "page")
-    )
-    data = data.filter(~blank)
+    identity = (*fields, "respondent", "answer", "control", "page")
+    data = _timed(data.filter(~pl.all_horizontal(pl.col(name).is_null() for name in identity)))
     rows_read = data.height
-    reason = (
-        pl.when(pl.all_horizontal(pl.col(name).is_null() for name in fields))
-        .then(pl.lit("empty_input"))
-        .when(pl.col("dropped").is_not_null())
-        .then(pl.col("dropped"))
-        .when(pl.col("answer").is_null())
-        .then(pl.lit("empty_answer"))
-    )
-    if reading.without_annotator == "drop":
-        reason = reason.when(pl.col("respondent").is_null()).then(pl.lit("without_annotator"))
-    data = _timed(data)
-    if reading.time_limit is not None and reading.late == "drop":
-        reason = reason.when(pl.col("page_seconds") > reading.time_limit).then(pl.lit("late"))
-    data = data.with_columns(pl.col("dropped").is_null().alias("paid"), reason.alias("dropped"))
+    data = data.with_columns(_why_dropped(fields, reading).alias("dropped"), paid=pl.col("dropped").is_null())
     counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
     unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
     data = data.filter(pl.col("dropped").is_null())
     if not data.height:
         raise DataError(f"none of the {rows_read} rows has an answer", file=first.file)
-    nameless = data.filter(pl.col("respondent").is_null()).head(1)
-    if nameless.height:
+    if data["respondent"].null_count():
+        nameless = data.filter(pl.col("respondent").is_null()).row(0, named=True)
         raise InputError(
             "the response has no annotator: fill it in, or declare 'without_annotator: drop' in the reading",
-            file=nameless["file"].item(),
-            row=nameless["row"].item(),
+            file=nameless["file"],
+            row=nameless["row"],
         )
     if reading.time_limit is not None and reading.late == "wrong":
         late = pl.col("page_seconds") > reading.time_limit
         data = data.with_columns(pl.when(late).then(pl.lit(LATE)).otherwise("answer").alias("answer"))
     items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
     data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
-    renamed = {old: new for export in exports for old, new in export.renamed.items()}
     return Responses(
         table=data.select(
             *(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
@@ -273,10 +230,10 @@ def _responses(
         ),
         items=items,
         rows_read=rows_read,
-        dropped={row["dropped"]: row["count"] for row in counts.iter_rows(named=True)},
+        dropped=dict(counts.iter_rows()),
         currency=first.currency,
         answer_field=first.answer_field,
-        renamed=dict(sorted(renamed.items())),
+        renamed={},
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
         scored=first.scored,
@@ -285,8 +242,18 @@ def _responses(
     )
 
 
-#: The answer that counts as wrong because it came after the time limit.
-LATE: Final = "(after the time limit)"
+def _why_dropped(fields: Sequence[str], reading: Reading) -> pl.Expr:
+    """Return the reason why a row is no response, or null."""
+    reasons: list[tuple[pl.Expr, pl.Expr]] = [
+        (pl.all_horizontal(pl.col(name).is_null() for name in fields), pl.lit("empty_input")),
+        (pl.col("dropped").is_not_null(), pl.col("dropped")),
+        (pl.col("answer").is_null(), pl.lit("empty_answer")),
+    ]
+    if reading.without_annotator == "drop":
+        reasons.append((pl.col("respondent").is_null(), pl.lit("without_annotator")))
+    if reading.time_limit is not None and reading.late == "drop":
+        reasons.append((pl.col("page_seconds") > reading.time_limit, pl.lit("late")))
+    return pl.coalesce(pl.when(holds).then(why) for holds, why in reasons)
 
 
 def _arms(data: pl.DataFrame) -> dict[str, str]:
@@ -298,14 +265,11 @@ def _arms(data: pl.DataFrame) -> dict[str, str]:
     pairs = data.filter(pl.col("arm").is_not_null()).unique(["respondent", "arm"], maintain_order=True)
     twice = pairs.filter(pl.col("respondent").is_duplicated())
     if twice.height:
-        who, arms = (
-            twice["respondent"][0],
-            twice.filter(pl.col("respondent") == twice["respondent"][0])["arm"],
-        )
+        one, other = twice.filter(pl.col("respondent") == twice["respondent"][0]).rows(named=True)[:2]
         raise DataError(
-            f"annotator {who} is in two arms: {arms[0]} and {arms[1]}",
-            file=twice["file"][1],
-            row=twice["row"][1],
+            f"annotator {one['respondent']} is in two arms: {one['arm']} and {other['arm']}",
+            file=other["file"],
+            row=other["row"],
         )
     return dict(pairs.select("respondent", "arm").iter_rows())
 
@@ -316,9 +280,7 @@ def _timed(data: pl.DataFrame) -> pl.DataFrame:
     of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
     crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
     known = pl.coalesce("page_seconds", crossing)
-    return data.with_columns(
-        pl.when(known >= 0).then(known).alias("page_seconds"), pl.lit(1, dtype=pl.UInt32).alias("sample")
-    )
+    return data.with_columns(page_seconds=pl.when(known >= 0).then(known), sample=pl.lit(1, dtype=pl.UInt32))
 
 
 #: White space that folding changes: at either end, repeated, or other than a space.

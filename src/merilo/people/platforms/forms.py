@@ -1,21 +1,7 @@
-"""Exports of Toloka, ABC Elementary and Amazon Mechanical Turk: tables with fixed column names, one declaration each.
-
-Toloka: TSV, one row per answer, with `INPUT:*`, `OUTPUT:*` and, on control items, `GOLDEN:*`. Older exports
-are separated by semicolons and have `ASSIGNMENT:worker_id` as the only `ASSIGNMENT:*` column: they lack times
-and rewards, and often control items.
-
-ABC Elementary: the same prefixes, one row per person; inputs and answers may be whole dialogues in JSON. In a
-dialogue, each turn is an item, identified by its position and its texts: a dialogue may repeat a question
-with a different meaning.
-
-Mechanical Turk: CSV of a batch, one row per assignment. Three forms of answers are read: one column per
-answer, one column of true and false per option of a question (`Answer.question.option`), and all answers of
-an assignment as JSON in `Answer.taskAnswers`.
-"""
+"""The exports of Toloka, ABC Elementary, Mechanical Turk and Label Studio: a declaration of columns each."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,20 +11,20 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
-from merilo.files import FileTable as Table
+from merilo.files import FileTable
+from merilo.people.platforms import label_studio
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     ROW,
     Export,
     choose_answer,
-    column,
     export_of_columns,
-    json_text,
     named_columns,
     named_places,
-    options_text,
-    require,
+    numbered,
 )
+from merilo.people.platforms.values import column, json_text, options_text
+from merilo.settings import Platform
 from merilo.strict_json import Json, parse_json
 from merilo.wording import listed
 
@@ -58,9 +44,10 @@ class TableForm:
         other_names: another name of a column -> its name.
         golden: the prefix of known answers of control items; `None` if they are input fields (`CONTROL_FIELDS`).
         currency: the currency of the rewards.
-        money_sign: what precedes the number of a reward.
-        laid_open: rewrites the answers of a table to one column per question.
-        turns: splits the rows of whole dialogues; returns the rows and the answers that it rewrote.
+        laid_open: rewrites a table to one column per question, with the platform's prefixes.
+        turns: splits the rows of whole dialogues.
+        value: converts a text of the answer column.
+        all_columns: whether every column of a file is needed, because names have no prefixes yet.
     """
 
     inputs: str
@@ -70,16 +57,17 @@ class TableForm:
     other_names: Mapping[str, str] = field(default_factory=dict)
     golden: str | None = "GOLDEN:"
     currency: str | None = None
-    money_sign: str = ""
-    laid_open: Callable[[Table], pl.DataFrame] | None = None
-    turns: Callable[[Table, Sequence[str], str], tuple[pl.DataFrame, dict[str, str]]] | None = None
+    laid_open: Callable[[FileTable, Reading], pl.DataFrame] | None = None
+    turns: Callable[[FileTable, Sequence[str], str], pl.DataFrame] | None = None
+    value: Callable[[str], str] | None = None
+    all_columns: bool = False
 
     def wants(self, name: str) -> bool:
         """Check whether a column is needed."""
         prefixes = (self.inputs, self.answers, *([self.golden] if self.golden else []))
         return name.startswith(prefixes) or name in {*self.places.values(), *self.states, *self.other_names}
 
-    def read(self, table: Table, reading: Reading) -> Export:
+    def read(self, table: FileTable, reading: Reading) -> Export:
         """Read one export.
 
         Args:
@@ -90,48 +78,44 @@ class TableForm:
             InputError: a required column is missing, or JSON in a cell is invalid.
             UsageError: there are several answer columns and the user chose none.
         """
-        places = {**self.places, **named_places(reading, table)}
-        kept = [name for name in table.data.columns if self.wants(name) or name in named_columns(reading)]
-        data = table.data.select(kept).with_row_index(ROW, offset=table.first_row)
-        if places["respondent"] not in data.columns:
+        places: dict[str, str | None] = {**self.places, **named_places(reading, table)}
+        data = numbered(table)
+        if self.laid_open is not None:
+            data = self.laid_open(replace(table, data=data), reading)
+        data = data.select(
+            name for name in data.columns if self.wants(name) or name == ROW or name in named_columns(reading)
+        )
+        who = str(places["respondent"])
+        if who not in data.columns:
             data = data.rename({old: new for old, new in self.other_names.items() if old in data.columns})
-        if places["respondent"] not in data.columns:
+        if who not in data.columns:
             raise UsageError(
-                f"there is no column '{places['respondent']}': name the column of annotators with "
-                f"{argument('annotator')} (choose from: {listed(table.data.columns, 30)})",
+                f"there is no column '{who}': name the column of annotators with {argument('annotator')} (choose "
+                f"from: {listed(table.data.columns, 30)})",
                 file=table.file,
             )
-        project = self._fields(data)
-        if not project:
-            require(data.columns, (f"{self.inputs}*",), table.file)
-        if self.laid_open is not None:
-            data = self.laid_open(replace(table, data=data))
-        if self.money_sign:
-            reward = column(data, places["page_reward"]).str.strip_chars().str.strip_prefix(self.money_sign)
-            data = data.with_columns(reward.alias(places["page_reward"]))
+        if not self._fields(data):
+            what = f"there is no such column (columns: {listed(table.data.columns)})"
+            raise InputError(what, file=table.file, field=f"{self.inputs}*")
         answer = choose_answer(data, self.answers, next(iter(reading.answer), None), table.file)
         answers = tuple(name for name in data.columns if name.startswith(self.answers))
-        data, renamed = (
-            self.turns(replace(table, data=data), project, answer) if self.turns is not None else (data, {})
-        )
+        if self.value is not None:
+            data = data.with_columns(self._values(replace(table, data=data), answer))
+        if self.turns is not None:
+            data = self.turns(replace(table, data=data), self._fields(data), answer)
         known, is_control = self._known(data, answer)
-        reasons = [_reason(column(data, name), states) for name, states in self.states.items()]
-        found = export_of_columns(
+        export = export_of_columns(
             table,
             data,
             {**places, "answer": answer},
             {name: name.removeprefix(self.inputs) for name in self._fields(data)},
             known,
             is_control=is_control,
-            dropped=pl.coalesce(reasons),
+            dropped=pl.coalesce(_reason(column(data, name), states) for name, states in self.states.items()),
         )
-        return replace(
-            found,
-            answer_fields=answers,
-            project=listed(sorted(project), 50),
-            currency=self.currency,
-            renamed=renamed,
-        )
+        # Only the prefixes of platforms are part of a column's name.
+        shown = [name.removeprefix(label_studio.ANSWER) for name in (answer, *answers)]
+        return replace(export, answer_field=shown[0], answer_fields=tuple(shown[1:]), currency=self.currency)
 
     def _fields(self, data: pl.DataFrame) -> list[str]:
         controls = [] if self.golden else [f"{self.inputs}{name}" for name in CONTROL_FIELDS]
@@ -142,8 +126,18 @@ class TableForm:
         if self.golden is None:
             return pl.coalesce(column(data, f"{self.inputs}{name}") for name in CONTROL_FIELDS), None
         golden = [pl.col(name).is_not_null() for name in data.columns if name.startswith(self.golden)]
-        is_control = pl.any_horizontal(golden) if golden else pl.lit(value=False)
-        return column(data, f"{self.golden}{answer.removeprefix(self.answers)}"), is_control
+        known = column(data, f"{self.golden}{answer.removeprefix(self.answers)}")
+        return known, pl.any_horizontal(golden) if golden else pl.lit(value=False)
+
+    def _values(self, table: FileTable, answer: str) -> pl.Series:
+        values: list[str | None] = []
+        for row, text in table.data.select(ROW, answer).iter_rows():
+            try:
+                values.append(None if text is None or self.value is None else self.value(text))
+            except InputError as error:
+                name = answer.removeprefix(self.answers)
+                raise InputError(error.message, file=table.file, row=row, field=name) from None
+        return pl.Series(answer, values, dtype=pl.String)
 
 
 def _reason(state: pl.Expr, reasons: Mapping[str, str]) -> pl.Expr:
@@ -158,63 +152,54 @@ def _reason(state: pl.Expr, reasons: Mapping[str, str]) -> pl.Expr:
 _CHOICE: Final = re.compile(r"(?:answer|choice|option)_(\w+)")
 
 
-def _turns(table: Table, inputs: Sequence[str], answer: str) -> tuple[pl.DataFrame, dict[str, str]]:
+def _turns(table: FileTable, inputs: Sequence[str], answer: str) -> pl.DataFrame:
     """Split each person's row into one row per turn, if one input and the answers are lists."""
-    data, renamed = table.data, dict[str, str]()
-    lists = [name for name in (*inputs, answer) if _begins_a_list(data[name])]
+    data, golden = table.data, f"GOLDEN:{answer.removeprefix('OUTPUT:')}"
+    first = {name: (data[name].drop_nulls().head(1).to_list() or [""])[0] for name in (*inputs, answer)}
+    lists = [name for name, text in first.items() if text.lstrip().startswith("[")]
     if len(lists) != 2 or lists[1] != answer:
-        return data, renamed
-    asked, golden = lists[0], f"GOLDEN:{answer.removeprefix('OUTPUT:')}"
-    fields: dict[str, None] = {}
+        return data
+    asked = lists[0]
+    others = [name for name in data.columns if name not in lists and not name.startswith("GOLDEN:")]
     rows: list[dict[str, object]] = []
-    others = [name for name in data.columns if name not in {asked, answer} and not name.startswith("GOLDEN:")]
     for record in data.iter_rows(named=True):
         shared = {name: record[name] for name in others}
         if record[asked] is None or record[answer] is None:
             rows.append({**shared, answer: None})
             continue
-        for turn, texts, reply, known in _pairs(record[asked], record[answer], table.file, record[ROW]):
-            fields.update(dict.fromkeys(texts))
-            kept = _choice(reply, texts)
-            if reply is not None and kept is not None and kept != reply:
-                renamed[reply] = kept
-            told = {"INPUT:turn": str(turn), **{f"INPUT:{name}": text for name, text in texts.items()}}
-            rows.append({**shared, **told, answer: kept, golden: _choice(known, texts)})
-    names = [*others, "INPUT:turn", *(f"INPUT:{name}" for name in fields), answer, golden]
-    schema = {name: pl.UInt32 if name == ROW else pl.String for name in names}
-    return pl.DataFrame(rows, schema=schema), renamed
-
-
-def _begins_a_list(texts: pl.Series) -> bool:
-    first = texts.drop_nulls().head(1).to_list()
-    return bool(first) and first[0].lstrip().startswith("[")
+        for texts, reply, known in _pairs(record[asked], record[answer], table.file, record[ROW]):
+            rows.append({**shared, **texts, answer: reply, golden: known})
+    names = dict.fromkeys((*others, "INPUT:turn", *(name for row in rows for name in row), answer, golden))
+    return pl.DataFrame(rows, schema={name: pl.UInt32 if name == ROW else pl.String for name in names})
 
 
 def _pairs(
     asked: str, answered: str, file: str, row: int
-) -> Iterator[tuple[int, dict[str, str], str | None, str | None]]:
-    """Yield (turn, its texts, the answer, the gold answer of a control turn) for one person's dialogue."""
-    turns, replies = _list(asked, file, row, "INPUT"), _list(answered, file, row, "OUTPUT")
+) -> Iterator[tuple[dict[str, str], str | None, str | None]]:
+    """Yield (inputs, the answer, the gold answer of a control turn) for each turn of one person's dialogue."""
+    turns, replies = (_parsed(text, file, row, n) for text, n in ((asked, "INPUT"), (answered, "OUTPUT")))
+    if not isinstance(turns, list) or not isinstance(replies, list):
+        wrong = "OUTPUT" if isinstance(turns, list) else "INPUT"
+        raise InputError("is not a list of turns", file=file, row=row, field=wrong)
     if len(turns) != len(replies):
         what = f"the dialogue has {len(turns)} turns and {len(replies)} answers"
         raise InputError(what, file=file, row=row, field="OUTPUT")
     for place, (turn, reply) in enumerate(zip(turns, replies, strict=True), start=1):
         if not isinstance(turn, dict):
-            raise InputError(
-                f"turn {place} of the dialogue is not an object", file=file, row=row, field="INPUT"
+            what = f"turn {place} of the dialogue is not an object"
+            raise InputError(what, file=file, row=row, field="INPUT")
+        texts = {name: json_text(v) or "" for name, v in turn.items() if name not in {"golden", "gold"}}
+        value, known = reply.get("answer") if isinstance(reply, dict) else reply, turn.get("golden")
+        # `answer_2` is `2` if the turn offers a choice of that name.
+        answers = [
+            match[1] if text in texts and (match := _CHOICE.fullmatch(text)) else text
+            for text in (
+                json_text(value) or "",
+                json_text(turn.get("gold") if known is None else known) or "",
             )
-        texts = {
-            name: json_text(value) or "" for name, value in turn.items() if name not in {"golden", "gold"}
-        }
-        value = reply.get("answer") if isinstance(reply, dict) else reply
-        yield place, texts, json_text(value), json_text(turn.get("golden", turn.get("gold")))
-
-
-def _list(text: str, file: str, row: int, name: str) -> list[Json]:
-    value = _parsed(text, file, row, name)
-    if not isinstance(value, list):
-        raise InputError("is not a list of turns", file=file, row=row, field=name)
-    return value
+        ]
+        inputs = {f"INPUT:{name}": text for name, text in texts.items()}
+        yield {"INPUT:turn": str(place), **inputs}, answers[0] or None, answers[1] or None
 
 
 def _parsed(text: str, file: str, row: int, name: str) -> Json:
@@ -224,54 +209,42 @@ def _parsed(text: str, file: str, row: int, name: str) -> Json:
         raise InputError(error.message, file=file, row=row, field=name) from None
 
 
-def _choice(reply: str | None, texts: Mapping[str, str]) -> str | None:
-    """Convert `answer_2` to `2` if the turn offers a choice of that name."""
-    match = _CHOICE.fullmatch(reply) if reply is not None and reply in texts else None
-    return match.group(1) if match else reply
-
-
 # Answers of Mechanical Turk
 
 _ALL_ANSWERS: Final = "Answer.taskAnswers"
 
 
-def questions_of(table: Table) -> pl.DataFrame:
-    """Return a batch of Mechanical Turk with one column `Answer.NAME` for each question.
-
-    Whatever form the answers are in.
+def questions_of(table: FileTable, _reading: Reading | None = None) -> pl.DataFrame:
+    """Return a batch of Mechanical Turk with one column `Answer.NAME` for each question, and rewards as numbers.
 
     Raises:
         InputError: `Answer.taskAnswers` is not valid JSON.
     """
-    data = table.data
+    data = table.data.with_columns(pl.col(r"^Reward$").str.strip_chars().str.strip_prefix("$"))
     if _ALL_ANSWERS in data.columns:
         records = [
             _answers(text, table.file, row) if text is not None else {}
             for row, text in enumerate(data[_ALL_ANSWERS], start=table.first_row)
         ]
-        found = {
-            f"Answer.{name}": pl.Series([record.get(name) for record in records], dtype=pl.String)
-            for name in dict.fromkeys(name for record in records for name in record)
-        }
-        data = data.drop(_ALL_ANSWERS).with_columns(**found)
+        names = dict.fromkeys(name for record in records for name in record)
+        columns = [
+            pl.Series(f"Answer.{name}", [record.get(name) for record in records], pl.String) for name in names
+        ]
+        data = data.drop(_ALL_ANSWERS).with_columns(columns)
     groups: dict[str, list[str]] = {}
     for name in data.columns:
         stem, _, option = name.removeprefix("Answer.").partition(".")
         if name.startswith("Answer.") and stem and option:
             groups.setdefault(f"Answer.{stem}", []).append(name)
-    for question, names in groups.items():
+    for question, several in groups.items():
         # True and false in `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`: one option or a JSON list.
-        truth = all({*data[name].drop_nulls().str.to_lowercase()} <= {"true", "false"} for name in names)
-        if len(names) < 2 or question in data.columns or not truth:
-            continue
-        options = [
-            pl.when(pl.col(name).str.to_lowercase() == "true").then(pl.lit(name.removeprefix(f"{question}.")))
-            for name in names
-        ]
-        chosen = pl.concat_str(options, separator="\x1f", ignore_nulls=True).replace("", None)
-        several = pl.concat_str(pl.lit('["'), chosen.str.replace_all("\x1f", '", "'), pl.lit('"]'))
-        chosen = pl.when(chosen.str.contains("\x1f")).then(several).otherwise(chosen)
-        data = data.with_columns(chosen.alias(question)).drop(names)
+        truth = all({*data[name].drop_nulls().str.to_lowercase()} <= {"true", "false"} for name in several)
+        if len(several) > 1 and question not in data.columns and truth:
+            options = [name.removeprefix(f"{question}.") for name in several]
+            rows = data.select(pl.col(several).str.to_lowercase() == "true").rows()
+            chosen = [[name for name, mark in zip(options, row, strict=True) if mark] for row in rows]
+            texts = pl.Series(question, map(options_text, chosen), dtype=pl.String)
+            data = data.with_columns(texts).drop(several)
     return data
 
 
@@ -282,33 +255,27 @@ def _answers(text: str, file: str, row: int) -> dict[str, str | None]:
     for part in value if isinstance(value, list) else [value]:
         if not isinstance(part, dict):
             raise InputError("is not a list of JSON objects", file=file, row=row, field=_ALL_ANSWERS)
-        answers |= {name: _text(one) for name, one in part.items()}
+        answers |= {name: _text(element) for name, element in part.items()}
     return answers
 
 
 def _text(value: Json) -> str | None:
     """Convert the answer of a page element to text: a text, options with true and false, or a label."""
     if isinstance(value, dict):
-        if value and all(isinstance(one, bool) for one in value.values()):
+        if value and all(isinstance(mark, bool) for mark in value.values()):
             return options_text([name for name, chosen in value.items() if chosen])
         if len(value) == 1 and next(iter(value)) in {"label", "labels"}:
             return _text(next(iter(value.values())))
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return options_text(value)
-    return (
-        value
-        if isinstance(value, str) and value
-        else None
-        if value in {None, ""}
-        else json.dumps(value, ensure_ascii=False)
-    )
+    return json_text(value)
 
 
 # The declarations
 
 _REJECTED: Final = "rejected"
 
-TABLE_FORMS: Final[Mapping[str, TableForm]] = {
+TABLE_FORMS: Final[Mapping[Platform, TableForm]] = {
     "toloka": TableForm(
         inputs="INPUT:",
         answers="OUTPUT:",
@@ -357,7 +324,21 @@ TABLE_FORMS: Final[Mapping[str, TableForm]] = {
         states={"AssignmentStatus": {"REJECTED": _REJECTED}, "Reject": {_ANY: _REJECTED}},
         golden=None,
         currency="USD",
-        money_sign="$",
         laid_open=questions_of,
+    ),
+    "label-studio": TableForm(
+        inputs=label_studio.INPUT,
+        answers=label_studio.ANSWER,
+        places={
+            "respondent": "annotator",
+            "page": "annotation_id",
+            "submitted": "created_at",
+            "page_seconds": "lead_time",
+        },
+        states={label_studio.CANCELLED: {_ANY: "not_submitted"}},
+        golden=None,
+        laid_open=label_studio.laid_open,
+        value=label_studio.plain_value,
+        all_columns=True,
     ),
 }  # fmt: skip
