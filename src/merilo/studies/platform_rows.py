@@ -142,7 +142,10 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     """The rows of a file: `study`, `task`, and the columns of `Export.rows`."""
     if platform == "mturk":
         rows = pl.concat(
-            [_labelled(one, path) for one in _pages_laid_open(platforms.files.load(path, encoding=encoding))]
+            [
+                _labelled(one, path)
+                for one in _pages_laid_open(platforms.loading.load(path, encoding=encoding))
+            ]
         )
         # Pages of a shorter batch in the same file have empty places.
         return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())

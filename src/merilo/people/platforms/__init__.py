@@ -1,6 +1,6 @@
 """Read the exports of crowdsourcing platforms into the response table.
 
-A file becomes a table of texts (`files`, `label_studio`), the table an `Export` with Merilo's columns (`forms` for
+A file becomes a table of texts (`loading`, `label_studio`), the table an `Export` with Merilo's columns (`forms` for
 known platforms, `plain` for any other table), and the exports of a study become its responses here. The platform is
 recognised by the header.
 """
@@ -17,7 +17,7 @@ import polars as pl
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Reading
 from merilo.files import FileTable, Progress, fold, read_header
-from merilo.people.platforms import files, label_studio, plain
+from merilo.people.platforms import label_studio, loading, plain
 from merilo.people.platforms.export import Export, SeveralAnswersError, named_columns
 from merilo.people.platforms.forms import TABLE_FORMS
 from merilo.people.recoding import recode
@@ -60,7 +60,7 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
     """
     if path.suffix.lower() == ".json" and label_studio.is_label_studio(read_json(path)):
         return "label-studio"
-    return _platform_of(read_header(path, encoding)) if files.is_delimited(path) else "table"
+    return _platform_of(read_header(path, encoding)) if loading.is_delimited(path) else "table"
 
 
 def _platform_of(header: Sequence[str]) -> Platform:
@@ -91,9 +91,9 @@ def load(
         return label_studio.load(path)
     encoding = reading.encoding if reading else None
     if reading is None or platform not in TABLE_FORMS or TABLE_FORMS[platform].all_columns:
-        return files.load(path, encoding=encoding, progress=progress)
+        return loading.load(path, encoding=encoding, progress=progress)
     wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
-    return files.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
+    return loading.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
 
 
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
@@ -102,7 +102,7 @@ def field_names(path: Path, encoding: str | None = None) -> list[str]:
     Raises:
         InputError: the file cannot be read.
     """
-    if files.is_delimited(path):
+    if loading.is_delimited(path):
         return read_header(path, encoding)
     platform = recognise(path, encoding)
     table = load(path, platform)

@@ -18,7 +18,7 @@ from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.people.platforms.export import ROW, Export, export_of_columns, numbered
-from merilo.people.platforms.files import INSPECT
+from merilo.people.platforms.loading import INSPECT
 from merilo.people.platforms.values import column, number
 from merilo.people.signals import folded
 from merilo.wording import choices, listed
