@@ -27,14 +27,14 @@ MOST_ANSWERS: Final = 12
 COLUMN: Final = "COLUMN"
 
 
-class Answers(Record):
+class _Answers(Record):
     """How many different answers were given, to control items too, and how often the most frequent were."""
 
     distinct: int
     top: dict[str, int]
 
 
-class Controls(Record):
+class _Controls(Record):
     """The control items: how many, with how many responses, of which with a known answer, by how many annotators."""
 
     items: int
@@ -43,7 +43,7 @@ class Controls(Record):
     annotators: int
 
 
-class Repeats(Record):
+class _Repeats(Record):
     """Pairs of annotator and item (without control items) with several equal answers, and with different ones."""
 
     equal: int
@@ -72,9 +72,9 @@ class Inspection(Record):
     annotators: int
     items: int
     overlap: dict[int, int]
-    answers: Answers
-    controls: Controls
-    repeats: Repeats
+    answers: _Answers
+    controls: _Controls
+    repeats: _Repeats
     timed: int
     paid: int
     near_spellings: tuple[NearSpelling, ...]
@@ -100,14 +100,14 @@ def inspect(responses: Responses, labels: Sequence[str] = ()) -> Inspection:
         annotators=table["respondent"].n_unique(),
         items=tests["item"].n_unique(),
         overlap=dict(sorted(people.iter_rows(), reverse=True)),
-        answers=Answers(distinct=counts.height, top=dict(counts.head(MOST_ANSWERS).iter_rows())),
-        controls=Controls(
+        answers=_Answers(distinct=counts.height, top=dict(counts.head(MOST_ANSWERS).iter_rows())),
+        controls=_Controls(
             items=controls["item"].n_unique(),
             rows=controls.height,
             known=known.height,
             annotators=known["respondent"].n_unique(),
         ),
-        repeats=Repeats(equal=int((repeated == 1).sum()), different=int((repeated > 1).sum())),
+        repeats=_Repeats(equal=int((repeated == 1).sum()), different=int((repeated > 1).sum())),
         timed=table["page_seconds"].count(),
         paid=table["page_reward"].count(),
         near_spellings=near_spellings(dict(counts.iter_rows()), labels),
