@@ -185,9 +185,9 @@ REQUIREMENTS = [
         lambda run: run.metrics["responses"]["used"] < 5 * ASKED and run.metrics["annotators"]["excluded"] == 1),
 
     Requirement(ERRORS, "items with a dubious gold answer are listed", "hb/doubtful.csv",
-        lambda run: len(run.rows("hb/doubtful.csv")) == run.metrics["dataset_quality"]["doubtful"]),
-    Requirement(ERRORS, "errors of typing are counted apart from disagreement", "hb/metrics.json: dataset_quality.typing_errors",
-        lambda run: "typing_errors" in run.metrics["dataset_quality"]),
+        lambda run: len(run.rows("hb/doubtful.csv")) == run.metrics["doubtful"]["items"]),
+    Requirement(ERRORS, "errors of typing are counted apart from disagreement", "hb/metrics.json: doubtful.typing_errors",
+        lambda run: "typing_errors" in run.metrics["doubtful"]),
 
     Requirement(SCORE, "the consensus is scored against the gold answers by the dataset's metric", "hb/metrics.json: metrics",
         lambda run: run.metrics["metrics"]["acc"]["n"] == ASKED and run.metrics["gold"]["matched"] == ASKED),

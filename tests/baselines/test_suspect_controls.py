@@ -23,9 +23,8 @@ def content(files: tuple[Path, Path]) -> dict:
 
 
 def test_controls_that_good_annotators_contradict_are_named_with_their_answers(content: dict) -> None:
-    found = content["control_health"]
-    assert (found["judged_on_few"], found["excluded"], found["excluded_on_few"]) == (5, 5, 5)
-    assert found["controls"] == 8
+    found = content["controls"]
+    assert found["total"] == 8
     assert [one["inputs"] for one in found["suspects"]] == [{"question": "x0"}, {"question": "x1"}]
     for one in found["suspects"]:
         assert (one["known"], one["most_common"], one["most_common_answers"]) == ("B", "A", 12)

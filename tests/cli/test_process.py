@@ -59,7 +59,7 @@ def test_a_terminal_that_lacks_the_letters_of_the_answers(tmp_path: Path) -> Non
     poor = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = process("baseline", path, "--json", "-", env=poor, stdout=subprocess.PIPE)
     assert done.returncode == 0
-    assert json.loads(done.stdout.decode("utf-8"))["control_health"]["annotators"] == 4
+    assert json.loads(done.stdout.decode("utf-8"))["annotators"]["total"] == 4
     done = process("baseline", path, "--out", tmp_path / "отчёт", env=poor, stdout=subprocess.PIPE)
     assert done.returncode == 0
     assert (tmp_path / "отчёт" / "report.html").is_file()

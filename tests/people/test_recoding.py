@@ -50,12 +50,14 @@ def test_an_answer_that_nobody_gave_is_refused_with_those_that_were_given(tmp_pa
 def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A6", "new")]))
     before = merilo("baseline", pool, "--json", "-")
-    assert "'A6' (1) looks like a misspelling of 'A' (25); recode in reading.yaml merges them" in before.err
+    assert (
+        "1 answer looks like a misspelling: 'A6' (1) for 'A' (25) (recode in reading.yaml merges them)"
+        in before.err
+    )
     reading = written(tmp_path / "reading.yaml", "recode: {A6: A}\n")
     outcome = merilo("baseline", pool, "--reading", reading, "--json", "-")
     assert outcome.status == 0
     assert "looks like" not in outcome.err
-    assert outcome.json["normalisation"] == {"A6": "A"}
     assert outcome.json["provenance"]["command"].endswith(f"--reading {reading}")
     assert [one["file"] for one in outcome.json["provenance"]["inputs"]] == [str(pool), str(reading)]
     written(reading, "recode: {B: A}\n")

@@ -153,7 +153,10 @@ def test_the_author_names_a_metric_whose_display_name_does_not_tell() -> None:
     ("baseline", "message"),
     [
         ({**LCS, "status": "rejected"}, "the baseline is rejected"),
-        ({**LCS, "simulated": True}, "the annotators are simulated"),
+        (
+            {**LCS, "findings": [{"code": "simulated", "sentence": "the annotators are simulated"}]},
+            "the annotators are simulated",
+        ),
         ({"status": "accepted", "metrics": {}}, "it has no gold answers"),
         ({"status": "accepted", "metrics": {"acc": {"value": None, "n": 0}}}, "it has no gold answers"),
     ],

@@ -31,13 +31,13 @@ def test_every_annotator_has_a_row_with_all_that_is_known(lcs: Path) -> None:
 
 def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
     content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
-    found = content["dataset_quality"]
+    found = content["doubtful"]
     assert found["golds"] == 119  # a hundred items and the controls
     assert max(found["gold_wrong"].values()) < 0.05  # a solver made them
     assert found["typing_errors"] == {}  # a miscount from 0 to 9 is no typing error
     with (lcs / "doubtful.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    assert len(rows) == found["doubtful"] == sum(row["gold"] != row["consensus"] for row in rows)
+    assert len(rows) == found["items"] == sum(row["gold"] != row["consensus"] for row in rows)
     assert [row["id"] for row in rows[:20]] == list(found["gold_wrong"])
     page = (lcs / "report.html").read_text(encoding="utf-8")
     assert "Doubtful items" in page
@@ -56,4 +56,4 @@ def test_a_baseline_without_doubtful_items_says_so(pools: Path, tmp_path: Path) 
 
 def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["baseline", *map(str, (pools / "bps").glob("*.tsv")), "--json", "-"])
-    assert json.loads(capsys.readouterr().out)["dataset_quality"] is None
+    assert json.loads(capsys.readouterr().out)["doubtful"] is None

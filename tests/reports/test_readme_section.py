@@ -134,7 +134,7 @@ def test_what_is_missing_is_said_or_left_out() -> None:
         gold=None,
         metrics={},
         responses__control=0,
-        control_health={},
+        controls={},
         annotators__excluded=0,
         cost={"total": None, "pages": 250, "hours": None, "hourly": None, "currency": None},
         agreement__krippendorff_alpha=None,
@@ -285,7 +285,7 @@ def test_a_p_value_is_not_taken_for_a_tag() -> None:
 
 def test_people_without_controls_are_counted_once() -> None:
     """Who has no control answers is among those with too few."""
-    annotators = {**CONTENT["annotators"], "kept_without_controls": 1, "unjudged": 1}
+    annotators = {**CONTENT["annotators"], "unjudged": 1}
     assert "Another 1 annotator had no or too few" in english({**CONTENT, "annotators": annotators})
     annotators = {**annotators, "unjudged": 3}
     assert "Another 3 annotators had no or too few" in english({**CONTENT, "annotators": annotators})

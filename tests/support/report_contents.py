@@ -6,13 +6,12 @@ from merilo.baselines.baseline import Baseline
 
 CONTENT: dict[str, Any] = {
     "dataset": "lcs",
-    "simulated": False,
     "status": "accepted",
     "responses": {"total": 750, "control": 250, "used": 492},
     "annotators": {
-        "total": 29, "used": 26, "with_controls": 28, "excluded": 3, "kept_without_controls": 1, "unjudged": 0, "min_control_accuracy": 0.5,
+        "total": 29, "used": 26, "with_controls": 28, "excluded": 3, "unjudged": 1,
     },
-    "control_health": {"controls": 19},
+    "controls": {"total": 19},
     "items": {"total": 100, "consensus": 99, "overlap": {"5": 91, "4": 8, "3": 1}, "overlap_before_exclusion": {"5": 100}},
     "resolved_by": {
         "majority": 80, "unanimous": 21, "plurality": 26, "skill": 15, "top_skill": 0, "glad": 4, "unresolved": 1,
@@ -35,7 +34,7 @@ CONTENT: dict[str, Any] = {
         "total": 7.25, "pages": 250, "hours": 8.439354, "hourly": 0.859071, "currency": "USD", "median_seconds_per_answer": 26.748,
     },
     "gold": {"source": "the solver of lcs"},
-    "provenance": {"parameters": {"platform": "toloka", "aggregator": "majority", "resolve": "cascade"}},
+    "provenance": {"parameters": {"platform": "toloka", "aggregator": "majority", "resolve": "cascade", "min_control_accuracy": 0.5}},
 }  # fmt: skip
 
 STUDY: dict[str, Any] = {

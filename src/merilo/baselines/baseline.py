@@ -20,6 +20,7 @@ from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimates, MetricEstimate, why_items_alone
 from merilo.baselines.evidence import Evidence
+from merilo.baselines.findings import SIMULATED
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
@@ -36,8 +37,6 @@ from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
-from merilo.people.quality.controls import FEW_CONTROLS
-from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.people.uncertainty.annotator_accuracy import Person
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
 from merilo.people.uncertainty.two_way import TwoWay
@@ -87,19 +86,12 @@ class AnnotatorCounts(Record):
     used: int | None = None
     with_controls: int | None = None
     excluded: int | None = None
-    kept_without_controls: int | None = None
     unjudged: int | None = None
-    min_control_accuracy: float | None = None
 
     @property
     def kept(self) -> int | None:
         """Return the number of annotators who were not excluded; `None` if it is not known."""
         return None if self.total is None else self.total - (self.excluded or 0)
-
-    @property
-    def unchecked(self) -> int:
-        """Return how many annotators had no or too few control answers and were kept."""
-        return max(self.kept_without_controls or 0, self.unjudged or 0)
 
 
 class ItemCounts(Record):
@@ -278,16 +270,6 @@ class PopulationRecord(Record):
     without_responses: tuple[str, ...] = ()
 
 
-class ModelOfAnnotators(Record):
-    """The model of annotators that was fitted, and its convergence."""
-
-    name: str
-    converged: bool = True
-    iterations: int = 0
-    tolerance: float | None = None
-    log_likelihood: tuple[Number, ...] = ()
-
-
 class AgreementRecord(Record):
     """Coefficients of agreement, alpha with its interval, and items by the size of their majority.
 
@@ -376,38 +358,23 @@ class SuspectRecord(Record):
     good_annotators_correct: int = 0
 
 
-class ControlHealthRecord(Record):
-    """The quality of the control items; see `controls.ControlHealth`."""
+class Controls(Record):
+    """How many control items have a known answer, and those whose known answer may be wrong."""
 
-    controls: int = 0
+    total: int = 0
     suspects: tuple[SuspectRecord, ...] = ()
-    annotators: int = 0
-    without_controls: int = 0
-    unjudged: int = 0
-    few_controls: int = FEW_CONTROLS
-    judged_on_few: int = 0
-    excluded: int = 0
-    excluded_on_few: int = 0
 
 
-class DatasetQualityRecord(Record):
-    """The doubtful items: how many golds were checked and items are doubtful, and kinds of typing errors.
+class Doubts(Record):
+    """How many gold answers were checked, how many items are doubtful, and kinds of typing errors.
 
     `gold_wrong` has the probability that the gold answer is wrong, of the first doubtful items by id.
     """
 
     golds: int = 0
-    doubtful: int = 0
+    items: int = 0
     gold_wrong: dict[str, float] = {}
     typing_errors: dict[str, int] = {}
-
-
-class OtherDatasetsRecord(Record):
-    """Annotators who agree with the majority on other datasets, who do not, and how many have too few answers there."""
-
-    reliable: tuple[str, ...] = ()
-    unreliable: tuple[str, ...] = ()
-    not_judged: int = 0
 
 
 class AnnotatorEchoes(Record):
@@ -466,31 +433,26 @@ class Baseline(Record):
     """
 
     dataset: str | None = None
-    simulated: bool = False
     status: str = ""
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     response_counts: ResponseCounts = Field(default=ResponseCounts(), alias="responses")
     annotator_counts: AnnotatorCounts = Field(default=AnnotatorCounts(), alias="annotators")
-    control_health: ControlHealthRecord = ControlHealthRecord()
+    controls: Controls = Controls()
     item_counts: ItemCounts = Field(default=ItemCounts(), alias="items")
     clusters: ClusterRecord | None = None
     resolved_by: ResolvedBy = ResolvedBy()
-    unresolved: dict[str, int] = {}
     metrics: dict[str, MetricRecord] = {}
     human_benchmark: HumanBenchmark | None = None
     population: PopulationRecord | None = None
     single_person: SinglePerson | None = None
-    model: ModelOfAnnotators | None = None
     agreement: AgreementRecord = AgreementRecord()
     by: dict[str, dict[str, GroupRecord]] = {}
     cost: CostRecord = CostRecord()
     participation: Participation | None = None
     declaration: Object | None = None
     gold: GoldRecord | None = None
-    normalisation: dict[str, str] = {}
-    dataset_quality: DatasetQualityRecord | None = None
-    other_datasets: OtherDatasetsRecord | None = None
+    doubts: Doubts | None = Field(default=None, alias="doubtful")
     people: PeopleTable | None = None
     arm: str | None = None
     arms: dict[str, Baseline] = {}
@@ -593,6 +555,9 @@ class Baseline(Record):
 
         return baseline_text(self)
 
+    def __str__(self) -> str:
+        return repr(self)
+
     def _repr_html_(self) -> str:
         from merilo.reports.baseline_table import baseline_html  # noqa: PLC0415 - needed only in notebooks
 
@@ -626,6 +591,11 @@ class Baseline(Record):
         return baseline
 
     @property
+    def simulated(self) -> bool:
+        """Return whether some of the annotators are simulated."""
+        return any(one.code == SIMULATED for one in self.findings)
+
+    @property
     def main_metrics(self) -> dict[str, MetricRecord]:
         """Return the metrics that have a value, without those of groups of items."""
         return {name: one for name, one in self.metrics.items() if one.value is not None and "." not in name}
@@ -634,6 +604,12 @@ class Baseline(Record):
     def parameters(self) -> Object:
         """Return the parameters with which the baseline was computed; empty if they are not known."""
         return self.provenance.parameters if self.provenance else {}
+
+    @property
+    def min_control_accuracy(self) -> float | None:
+        """Return the accuracy on control items below which annotators were excluded; `None` if it is not known."""
+        given = self.parameters.get("min_control_accuracy")
+        return given if isinstance(given, int | float) else None
 
     @property
     def programs(self) -> bool:
@@ -720,7 +696,6 @@ def record_of(evidence: Evidence) -> Baseline:
     made_by = study.provenance or provenance("merilo baseline", [], evidence.settings.parameters())
     baseline = Baseline(
         dataset=evidence.settings.dataset,
-        simulated=any(name.startswith(SIMULATED_PREFIX) for name in annotators["annotator"]),
         status=evidence.status,
         reasons=tuple(one.sentence.en for one in evidence.findings if one.rejects),
         findings=evidence.findings,
@@ -730,11 +705,9 @@ def record_of(evidence: Evidence) -> Baseline:
             used=evidence.used["respondent"].n_unique(),
             with_controls=int((annotators["controls"] > 0).sum()),
             excluded=int(annotators["excluded"].sum()),
-            kept_without_controls=int((annotators["controls"] == 0).sum()),
             unjudged=int((~annotators["judged"]).sum()),
-            min_control_accuracy=evidence.settings.min_control_accuracy,
         ),
-        control_health=_control_health(evidence),
+        controls=_controls(evidence),
         items=ItemCounts(
             total=items,
             consensus=0 if evidence.programs else items - decided.resolved_by[Resolution.UNRESOLVED],
@@ -745,14 +718,10 @@ def record_of(evidence: Evidence) -> Baseline:
         ),
         clusters=cluster_record(evidence.clusters),
         resolved_by=resolved_by(decided.resolved_by),
-        unresolved=_unresolved(evidence),
         metrics=_metrics(estimates, evidence.whole),
         human_benchmark=_human_benchmark(estimates, evidence.settings),
         population=None if evidence.whole is None else population_record(evidence.whole),
         single_person=_headline_person(estimates),
-        model=None
-        if decided.model is None
-        else ModelOfAnnotators.of(decided.model, name=decided.model.model),
         agreement=_agreement(evidence),
         by={
             field: {value: _group(group) for value, group in groups.items()}
@@ -761,8 +730,7 @@ def record_of(evidence: Evidence) -> Baseline:
         cost=cost_record(evidence.cost),
         declaration=declaration_json(evidence.declaration),
         gold=None if evidence.gold is None else _gold(evidence.gold),
-        normalisation=dict(evidence.responses.renamed or {}),
-        dataset_quality=None if evidence.doubtful is None else _dataset_quality(evidence.doubtful),
+        doubtful=None if evidence.doubtful is None else _doubts(evidence.doubtful),
         people=people_table(evidence),
         provenance=made_by,
     )
@@ -771,8 +739,6 @@ def record_of(evidence: Evidence) -> Baseline:
         more["signals"] = signals
     if came := evidence.responses.participation:
         more["participation"] = came
-    if study.other:
-        more["other_datasets"] = _other_datasets(annotators)
     baseline = baseline.model_copy(update=more)
     baseline._evidence = evidence
     return baseline
@@ -900,22 +866,9 @@ def _responses(evidence: Evidence) -> ResponseCounts:
     )
 
 
-def _unresolved(evidence: Evidence) -> dict[str, int]:
-    """Return the number of items without a consensus by reason; reasons that never occurred are left out."""
-    left = evidence.consensus.filter(pl.col("label").is_null())
-    empty = int((left["votes"] == 0).sum())
-    equal = "no_majority" if by_majority_alone(evidence.settings) else "equal"
-    return {why: n for why, n in (("no_answers", empty), (equal, left.height - empty)) if n}
-
-
-def _control_health(evidence: Evidence) -> ControlHealthRecord:
-    health = evidence.health
-    return ControlHealthRecord.of(
-        health,
-        controls=len(health.controls),
-        suspects=tuple(map(_suspect, suspect_controls(health, evidence.responses.items))),
-        few_controls=FEW_CONTROLS,
-    )
+def _controls(evidence: Evidence) -> Controls:
+    suspects = suspect_controls(evidence.health, evidence.responses.items)
+    return Controls(total=len(evidence.health.controls), suspects=tuple(map(_suspect, suspects)))
 
 
 def _suspect(one: SuspectControl) -> SuspectRecord:
@@ -1089,20 +1042,11 @@ def _gold(gold: Gold) -> GoldRecord:
     )
 
 
-def _other_datasets(annotators: pl.DataFrame) -> OtherDatasetsRecord:
-    names = {
-        one: tuple(part["annotator"]) for (one,), part in annotators.group_by("reliable", maintain_order=True)
-    }
-    return OtherDatasetsRecord(
-        reliable=names.get(True, ()), unreliable=names.get(False, ()), not_judged=len(names.get(None, ()))
-    )
-
-
-def _dataset_quality(found: DoubtfulItems) -> DatasetQualityRecord:
+def _doubts(found: DoubtfulItems) -> Doubts:
     first = found.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
-    return DatasetQualityRecord(
+    return Doubts(
         golds=found.golds,
-        doubtful=found.table.height,
+        items=found.table.height,
         gold_wrong=dict(first.iter_rows()),
         typing_errors=dict(found.typing_errors),
     )

@@ -62,7 +62,7 @@ class StoredBaseline:
         weight: shape (n,), the weight of each answer in ties; `None` if a majority decides.
         needed: shape (items,), how many equal votes make a majority.
         settings: the settings of the baseline.
-        status: the status of the baseline, see `warnings.STATUSES`.
+        status: the status of the baseline, see `findings.STATUSES`.
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
         sampled: the number of items of the study and of the dataset from which they were sampled; `None` if

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from merilo.baselines.evidence import Evidence
 from merilo.estimate import Finding
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.votes import IntArray, Votes
@@ -25,14 +24,6 @@ _MOST_BY_ONE: Final = 1 / 3
 _LEAST_CLUSTERS: Final = 10
 #: With a smaller design effect clusters hardly change an interval.
 _LEAST_EFFECT: Final = 1.2
-
-
-def findings_on_busy_annotators(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the people who do most of the work make intervals too short; none on verdicts."""
-    if not evidence.programs:
-        names = [str(one) for one in evidence.pool.everyone.annotators]
-        busy = finding_on_busy_annotators(evidence.pool.votes, evidence.decided.consensus.label, names)
-        yield from [busy] if busy else []
 
 
 def finding_on_busy_annotators(votes: Votes, consensus: IntArray, names: Sequence[str]) -> Finding | None:

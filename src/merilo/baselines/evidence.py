@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from merilo.baselines.dataset_estimates import DatasetEstimates
     from merilo.baselines.doubtful_items import DoubtfulItems
     from merilo.baselines.estimates import Estimates
+    from merilo.baselines.findings import Status
     from merilo.baselines.groups import Group
     from merilo.baselines.item_clusters import ItemClusters
     from merilo.baselines.steps import Decided
     from merilo.baselines.study_input import StudyInput
-    from merilo.baselines.warnings import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Evidence:
         groups: field -> value -> the group of items with this value.
         cost: money and time.
         findings: what the reader must know.
-        status: the status; see `warnings.STATUSES`.
+        status: the status; see `findings.STATUSES`.
         doubtful: the doubtful items; `None` if they were not checked.
     """
 

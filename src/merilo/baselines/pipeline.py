@@ -13,15 +13,14 @@ from merilo.baselines.baseline import Baseline, record_of
 from merilo.baselines.consensus_scorer import consensus_scorer, declared, settings_for, without_scorer
 from merilo.baselines.dataset_estimates import estimate_dataset
 from merilo.baselines.decision_rule import DecisionRule, decision_rule
-from merilo.baselines.dependence import findings_on_busy_annotators
 from merilo.baselines.doubtful_items import doubtful_items
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.evidence import Evidence
+from merilo.baselines.findings import findings_of, status_of
 from merilo.baselines.groups import groups_by
 from merilo.baselines.program_estimates import estimate_programs, refuse_programs, verdict_gold
 from merilo.baselines.steps import agreement_of, clean, decide_items, screen, tabulate, with_quality
 from merilo.baselines.study_input import StudyInput
-from merilo.baselines.warnings import findings_of, status_of_baseline
 from merilo.datasets.declaration import Dataset, scored_elsewhere
 from merilo.errors import UsageError
 from merilo.people.cost import cost
@@ -92,9 +91,8 @@ def examine(study: StudyInput, settings: Settings) -> Evidence:
         ),
         cost=cost(cleaned.responses, settings.currency),
     )
-    findings = (*findings_of(evidence), *findings_on_busy_annotators(evidence))
-    status = status_of_baseline(findings, evidence.health, scored=scorer is not None)
-    evidence = replace(evidence, findings=findings, status=status)
+    findings = findings_of(evidence)
+    evidence = replace(evidence, findings=findings, status=status_of(evidence, findings))
     return replace(evidence, doubtful=doubtful_items(evidence))
 
 

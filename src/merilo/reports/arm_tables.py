@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.warnings import STATUSES
+from merilo.baselines.findings import STATUSES
 from merilo.records import Span
 from merilo.reports.estimates import EMPTY, DataTable
 from merilo.text import Money, Text, joined

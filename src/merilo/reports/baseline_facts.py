@@ -74,12 +74,6 @@ WAYS: Final = {
 }
 
 #: Why an item has no consensus.
-UNRESOLVED: Final = {
-    "no_answers": Text("no answer left after exclusion"),
-    "no_majority": Text("no majority"),
-    "equal": Text("equal at every step"),
-}
-
 #: Why a row of the export does not count.
 REASONS: Final = {
     "empty_input": Text("empty input"),
@@ -97,22 +91,6 @@ REASONS: Final = {
     "without_annotator": Text("without an annotator"),
     "excluded_annotator": Text("by an excluded annotator"),
 }
-
-
-def other_datasets(record: Baseline) -> Text | None:
-    """Name the annotators who are reliable by their answers to other datasets; `None` without these answers."""
-    found = record.other_datasets
-    if found is None:
-        return None
-    return Text(
-        "{reliable:# annotator is|# annotators are} reliable by their answers to other datasets{names}, "
-        "{unreliable:# is|# are} not{others}, and {left:# has|# have} too few answers there.",
-        reliable=len(found.reliable),
-        names=f" ({', '.join(found.reliable)})" if found.reliable else "",
-        unreliable=len(found.unreliable),
-        others=f" ({', '.join(found.unreliable)})" if found.unreliable else "",
-        left=found.not_judged,
-    )
 
 
 def ways(record: Baseline) -> dict[str, int]:

@@ -17,18 +17,16 @@ from merilo.baselines.baseline import (
     OnDataset,
     SinglePerson,
 )
+from merilo.baselines.findings import STATUSES, majority_rule
 from merilo.baselines.people_table import PEOPLE_ROWS, PeopleTable
-from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import argument, for_library
 from merilo.people.cost import paid_work
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
 from merilo.reports.baseline_facts import (
     REASONS,
-    UNRESOLVED,
     WAYS,
     counted_from,
-    other_datasets,
     ways,
 )
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
@@ -110,8 +108,6 @@ def _rows(record: Baseline) -> Iterator[Row]:
     yield from _whole(record, main)
     yield _gold(record)
     yield from _people(record)
-    if told := other_datasets(record):
-        yield Row(Text("other datasets"), told)
     yield from _items(record)
     yield from _reached(record.people) if record.people else ()
     yield from _groups(record.by)
@@ -268,8 +264,6 @@ def _gold(record: Baseline) -> Row:
 
 def _people(record: Baseline) -> Iterator[Row]:
     people, responses = record.annotator_counts, record.response_counts
-    without = people.kept_without_controls or 0
-    few = (people.unjudged or 0) - without
     gone = {**responses.dropped, "excluded_annotator": responses.dropped.get("excluded_annotator", 0)}
     dropped = [Text("{n} {reason}", n=n, reason=REASONS.get(why, why)) for why, n in gone.items() if n]
     read = Text(
@@ -281,17 +275,10 @@ def _people(record: Baseline) -> Iterator[Row]:
     )
     yield Row(Text("responses"), read, short=False)
     value = Text(
-        "{n}, {excluded} excluded, {without} without controls{few}",
+        "{n}, {excluded} excluded, {unjudged} not checked by control items",
         n=people.total,
         excluded=people.excluded,
-        without=without,
-        few=Text(
-            ", {n} kept with fewer than {least:# control answer|# control answers}",
-            n=few,
-            least=record.parameters.get("min_controls") or 0,
-        )
-        if few
-        else "",
+        unjudged=people.unjudged or 0,
     )
     yield Row(Text("annotators"), value)
     yield from _suspects(record)
@@ -299,11 +286,13 @@ def _people(record: Baseline) -> Iterator[Row]:
 
 def _suspects(record: Baseline) -> Iterator[Row]:
     """Return the row with the suspect control items; nothing if there are none."""
-    health = record.control_health
-    if not health.suspects:
+    controls = record.controls
+    if not controls.suspects:
         return
     value = Text(
-        "{suspects} of {n:# control item|# control items}", suspects=len(health.suspects), n=health.controls
+        "{suspects} of {n:# control item|# control items}",
+        suspects=len(controls.suspects),
+        n=controls.total,
     )
     yield Row(Text("suspect controls"), value, short=False)
 
@@ -326,7 +315,7 @@ def _items(record: Baseline) -> Iterator[Row]:
         joined([str(items.total), "" if record.programs else without], ""),
         whole=False,
     )
-    decided = [Text("{n} {way}", n=n, way=_way(way, record)) for way, n in ways(record).items()]
+    decided = [Text("{n} {way}", n=n, way=WAYS[way].short) for way, n in ways(record).items()]
     yield Row(
         Text("items", context="row"),
         Text("{n}: {ways}", n=items.total, ways=joined(decided, ", ")),
@@ -349,16 +338,6 @@ def _items(record: Baseline) -> Iterator[Row]:
     yield Row(Text("without majority"), majority, short=False)
     yield from _agreement(agreement)
     yield Row(Text("equal answers"), _counts(agreement.majority_sizes), short=False)
-
-
-def _way(way: str, record: Baseline) -> Text:
-    """Return the short name of a way; of unresolved items with their reasons."""
-    if way != "unresolved" or not record.unresolved:
-        return WAYS[way].short
-    reasons = [
-        Text("{n} {reason}", n=n, reason=UNRESOLVED.get(why, why)) for why, n in record.unresolved.items()
-    ]
-    return Text("unresolved ({reasons})", reasons=reasons)
 
 
 def _agreement(agreement: AgreementRecord) -> Iterator[Row]:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from merilo.baselines.findings import SIMULATED
 from merilo.errors import DataError, InputError
 from merilo.items import Item
-from merilo.records import list_at, mapping_at, number_at, text_at, value_at
+from merilo.records import list_at, mapping_at, number_at, text_at
 from merilo.reports.estimates import display_names
 from merilo.strict_json import Json, dumped, parse_json
 from merilo.text import LANGUAGES, Language, Text
@@ -83,7 +84,7 @@ def metadata_with_human_benchmark(
             file=file,
             field=key,
         )
-    if value_at(baseline, "simulated") is True:
+    if any(isinstance(one, dict) and one.get("code") == SIMULATED for one in list_at(baseline, "findings")):
         raise DataError(f"{key} is not written: the annotators are simulated", file=file, field=key)
     meta = _object(raw, file)
     figures = _figures(baseline)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline, MetricRecord, read_record
-from merilo.baselines.warnings import STATUSES
+from merilo.baselines.findings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.charts import page_environment

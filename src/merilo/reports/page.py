@@ -15,24 +15,21 @@ from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import MetricEstimate, why_items_alone
 from merilo.baselines.evidence import Evidence
+from merilo.baselines.findings import STATUSES, majority_rule
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
-from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
 from merilo.participation import FEWEST
-from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.reports import charts
 from merilo.reports.arm_tables import arm_tables
 from merilo.reports.baseline_facts import (
     REASONS,
-    UNRESOLVED,
     WAYS,
     baseline_facts,
     counted_from,
     dataset_title,
-    other_datasets,
     ways,
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
@@ -49,12 +46,6 @@ MOST_ROWS: Final = 12
 
 #: The list of differences between a frozen plan and the present one, beside the plan in a published folder.
 CHANGES_FILE: Final = "changes.json"
-
-_MODELS: Final = {
-    "glad": Text("GLAD, a model of able annotators and easy items,"),
-    "dawid-skene": Text("Dawid and Skene’s model of how annotators confuse labels"),
-    "pooled": Text("Dawid and Skene’s model with a matrix of errors that the crowd shares"),
-}
 
 
 def page(
@@ -100,7 +91,6 @@ def page(
             doubtful=_doubtful(baseline.doubtful) if baseline.doubtful else _undecided(baseline),
             checked=bool(baseline.doubtful),
             typing_errors=TYPING_ERRORS,
-            other_datasets=other_datasets(record),
             fields=shown_fields(baseline.consensus),
             rows=_rows(record),
             overlap=_overlap(record),
@@ -108,11 +98,8 @@ def page(
             alpha_interval=baseline.agreement.interval,
             majority=Given({"en": rule.en, "ru": rule.ru}),
             made=record,
-            model_name=_MODELS[record.model.name] if record.model else "",
-            unjudged=int((baseline.annotators["controls"] == 0).sum()),
-            suspects=record.control_health.suspects,
-            unresolved=[(UNRESOLVED[why], n) for why, n in record.unresolved.items()],
-            few_controls=FEW_CONTROLS,
+            unjudged=record.annotator_counts.unjudged,
+            suspects=record.controls.suspects,
             most_rows=MOST_ROWS,
             asked=_asked(baseline, attachments or {}),
             frozen=_frozen(attachments or {}),

@@ -358,8 +358,8 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
 
 def _control_facts(facts: BaselineFacts) -> Facts:
     record, annotators = facts.record, facts.record.annotator_counts
-    answers, controls = record.response_counts.control, record.control_health.controls
-    people, excluded, share = annotators.total, annotators.excluded, annotators.min_control_accuracy
+    answers, controls = record.response_counts.control, record.controls.total
+    people, excluded, share = annotators.total, annotators.excluded, record.min_control_accuracy
     if not answers:
         return {"role": facts.role, "no_controls": people}
     known = None not in {people, excluded, share}
@@ -379,7 +379,7 @@ def _control_facts(facts: BaselineFacts) -> Facts:
         "excluded": excluded,
         "none_excluded": known and not excluded,
         "some_excluded": known and excluded,
-        "unchecked": annotators.unchecked,
+        "unchecked": annotators.unjudged or 0,
         "used": record.response_counts.used,
         "left": joined(left, ", ")
         if excluded and record.response_counts.used is not None and facts.overlap

@@ -251,7 +251,7 @@ def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
     assert (tmp_path / "base" / "raw" / "strata.csv").exists()
     content = json.loads((tmp_path / "hb" / "metrics.json").read_text(encoding="utf-8"))
     assert content["by"] == {}
-    assert content["dataset_quality"] is None
+    assert content["doubtful"] is None
     run_notebook(tmp_path / "hb")
     assert merilo("report", "verify", tmp_path / "hb").status == 0
 

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.consensus_table import COLUMNS, DOUBTS
-from merilo.baselines.warnings import NO_ESTIMATE
+from merilo.baselines.findings import NO_ESTIMATE
 from merilo.errors import InputError
 from merilo.strict_json import Json
 
@@ -31,9 +31,8 @@ _FIRST: Final = (
     "responses",
     "annotators",
     "resolved_by",
-    "unresolved",
     "cost",
-    "control_health",
+    "controls",
 )
 
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
@@ -147,8 +146,6 @@ def _leaves(value: Json, name: str) -> Iterator[tuple[str, Json]]:
 
 def _name_in_list(value: Json, place: int) -> str:
     if isinstance(value, dict):
-        if {"min_control_accuracy", "n"} <= set(value):  # a row of the table of sensitivity
-            return str(value["min_control_accuracy"])
         for key in _NAMES:
             if isinstance(known := value.get(key), str | int):
                 return str(known)

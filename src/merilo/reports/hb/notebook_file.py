@@ -69,14 +69,14 @@ _COUNTS: Final = """\
 print(f"{recomputed['responses']['total']} rows, {recomputed['responses']['used']} answers count")
 print(f"{recomputed['annotators']['total']} annotators, {recomputed['annotators']['excluded']} excluded")
 print(f"{recomputed['items']['total']} items, {recomputed['items']['consensus']} with a consensus")
-check("status", "responses", "annotators", "items", "control_health")"""
+check("status", "responses", "annotators", "items", "controls")"""
 
 _CONSENSUS: Final = """\
 with open("consensus.csv", encoding="utf-8", newline="") as stream:
     rows = {int(row["item"]): row["label"].lstrip("'") for row in csv.DictReader(stream)}
 labels = {item: (label or "").lstrip("'") for item, label in made.consensus.select("item", "label").iter_rows()}
 assert rows == labels
-check("resolved_by", "unresolved")
+check("resolved_by")
 made.consensus.head()"""
 
 _METRICS: Final = """\
@@ -96,7 +96,7 @@ for name, metric in published["metrics"].items():
     print(f"{name}: {metric['value']} on {metric['n']} items, published, not recomputed")"""
 
 _AGREEMENT: Final = """\
-print(f"Krippendorff's alpha: {made.agreement.krippendorff_alpha:.3f}")
+print("Krippendorff's alpha:", made.agreement.krippendorff_alpha)
 check("agreement", "by", "model")"""
 
 _COST: Final = """\

@@ -40,8 +40,7 @@ _BASELINE: Final = "baseline"
 
 #: The parts of a baseline's JSON that do not name annotators: equal with ids and with pseudonyms.
 _COMPARED: Final = (
-    "status", "metrics", "agreement", "by", "items", "responses", "annotators", "resolved_by", "unresolved", "cost",
-    "differences",
+    "status", "metrics", "agreement", "by", "items", "responses", "annotators", "resolved_by", "cost", "differences",
 )  # fmt: skip
 
 
