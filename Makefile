@@ -18,7 +18,7 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 export PYTHONDONTWRITEBYTECODE :=
 
 # Benchmarks that benchmarks/coverage.py calls.
-WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py post_stratified_coverage.py cluster_coverage.py part_coverage.py planned_widths.py populations.py appendix.py)
+WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py post_stratified_coverage.py cluster_coverage.py part_coverage.py populations.py appendix.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench docs catalogue lock format clean

@@ -21,7 +21,7 @@ have the same score) are left out; they may be at most a tenth of the studies.
 The other tables: `mixed_crowds.py` (agreement), `bad_crowds.py` (the default settings in good and
 bad crowds), `difference_coverage.py` (the
 difference between people and a model, and verdicts of equivalence), `post_stratified_coverage.py` (a sample's estimate for the whole
-dataset), `cluster_coverage.py` (items that share a text), `planned_widths.py`
+dataset), `cluster_coverage.py` (items that share a text)
 (half-widths that `merilo power` plans) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who
 answer everything). `make bench` does not run these files again.
 
@@ -50,7 +50,6 @@ from mixed_crowds import agreement_table, judged
 from numpy.typing import NDArray
 from part_coverage import Design, Study, drawn, of_pool
 from part_coverage import table as parts
-from planned_widths import table as planned
 from populations import ATTRACTED, POPULATIONS, Population
 from post_stratified_coverage import table as whole_dataset
 
@@ -475,7 +474,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "differences": lambda n, seed, _: differences(n, seed),
     "dataset": lambda n, seed, _: whole_dataset(n, seed),
     "agreement": lambda n, seed, _: judged(agreement_table(n, seed)),
-    "planned": lambda n, seed, _: planned(n, seed),
 }
 
 

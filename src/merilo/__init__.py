@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from merilo.errors import UsageError as UsageError
     from merilo.people.aggregation.tables import aggregate as aggregate
     from merilo.people.agreement import agreement as agreement
-    from merilo.people.power import power as power
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from merilo.runs.run_scores import score_run as score_run
     from merilo.settings import RunSettings as RunSettings
     from merilo.settings import Settings as Settings
+    from merilo.statistics.planning import power as power
 
 #: Module -> its public names.
 _HOMES = {
@@ -44,7 +44,6 @@ _HOMES = {
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.runs.model_run": ("run",),
     "merilo.reports.leaderboard": ("leaderboard",),
-    "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
     "merilo.runs.run_scores": ("score_run",),
@@ -63,6 +62,7 @@ _HOMES = {
         "UsageError",
     ),
     "merilo.settings": ("RunSettings", "Settings"),
+    "merilo.statistics.planning": ("power",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

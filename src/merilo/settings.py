@@ -581,9 +581,6 @@ class ComparisonSettings(CheckedSettings):
 class PowerSettings(CheckedSettings):
     """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
 
-    metric: Annotated[
-        Literal["acc", "em"], Help("The metric; both are shares of correct answers.", ESTIMATE)
-    ] = "acc"
     expected: Annotated[Probability, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
     half_width: Annotated[
         Annotated[float, Strict(), Field(gt=0, lt=0.5, allow_inf_nan=False)] | None,
@@ -609,9 +606,6 @@ class PowerSettings(CheckedSettings):
     power: Annotated[
         Probability, Help("The probability of detecting the difference, or of showing equivalence.", ESTIMATE)
     ] = 0.8
-    assurance: Annotated[
-        Probability, Help("The share of studies whose half-width is at most the assured one.", ESTIMATE)
-    ] = 0.8
     overlap: Annotated[Count, Help("How many annotators answer an item.", PEOPLE)] = 5
     people: Annotated[
         Annotated[int, Strict(), Field(ge=2)] | None,
@@ -624,10 +618,6 @@ class PowerSettings(CheckedSettings):
         Annotated[float, Strict(), Field(ge=0, le=0.5, allow_inf_nan=False)],
         Help("The standard deviation of accuracy between single annotators.", PEOPLE),
     ] = 0.1
-    item_spread: Annotated[
-        Annotated[float, Strict(), Field(ge=0, le=0.5, allow_inf_nan=False)],
-        Help("The standard deviation of a single annotator's accuracy between items.", ESTIMATE),
-    ] = 0.0
     cluster_size: Annotated[
         Annotated[float, Strict(), Field(ge=1, le=10_000_000, allow_inf_nan=False)],
         Help("How many items form a cluster, such as questions about one text.", ESTIMATE),

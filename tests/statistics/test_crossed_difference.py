@@ -11,7 +11,6 @@ from scipy import optimize, stats
 from merilo.statistics.crossed_difference import NO_ANNOTATORS, SharedPart, crossed_difference, heavy_tails
 from merilo.statistics.intervals import cluster_robust_effect
 from merilo.statistics.paired_tests import compare_scores, detectable_difference, tango, tango_statistic
-from merilo.statistics.planning import size_for_difference, size_for_margin
 
 #: Every item has annotators of its own.
 NOBODY = SharedPart(0.0, 0.0, 0.0, 1000)
@@ -174,25 +173,6 @@ def test_annotators_make_the_detectable_difference_larger() -> None:
     assert shared is not None
     assert shared > 1.5 * alone
     assert crossed_difference(np.ones(50), np.ones(50), NOBODY).detectable() is None
-
-
-def test_the_suggested_study_has_the_standard_error_that_the_tests_need() -> None:
-    rng = np.random.default_rng(3)
-    first, second = sides(60, 56, 1000)
-    found = crossed_difference(first, second, SharedPart(2e-4, 2e-4**2 / 20, 0.0, 24))
-    assert found.p_within(0.02) > 0.05
-    size = size_for_margin(found, 0.02)
-    assert size is not None
-    assert size.items > 1000
-    assert size.annotators > 24
-    variance = found.item_variance * 1000 / size.items + found.annotator_variance * 24 / size.annotators
-    drawn = found.value + sqrt(variance) * rng.standard_normal(20_000)
-    power = np.mean(np.abs(drawn) + stats.norm.ppf(0.95) * sqrt(variance) < 0.02)
-    assert 0.78 <= power <= 0.9
-    detecting = size_for_difference(found)
-    assert detecting is not None
-    assert detecting.items > size.items
-    assert size_for_margin(found, 0.003) is None
 
 
 def test_what_has_no_items_or_no_pairs_is_refused() -> None:

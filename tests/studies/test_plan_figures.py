@@ -5,8 +5,8 @@ import pytest
 
 from merilo.datasets import dataset
 from merilo.items import Item
-from merilo.people.power import power
 from merilo.settings import PlannedAnalysis
+from merilo.statistics.planning import power
 from merilo.studies.plan_checks import overlap_shortfalls
 from merilo.studies.plan_figures import chance_of, plan_figures
 from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study

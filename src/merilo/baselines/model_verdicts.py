@@ -8,9 +8,10 @@ from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.errors import DataError, UsageError, argument
+from merilo.statistics.crossed import Crossed
 from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.statistics.paired_tests import holm
-from merilo.statistics.planning import FEWEST_ANNOTATORS, StudySize, size_for_difference, size_for_margin
+from merilo.statistics.planning import FEWEST_ANNOTATORS, StudySize, study_size
 
 Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "untold"]
 
@@ -144,7 +145,9 @@ def _verdict(
         outcome = "not_worse" if not_worse <= ALPHA else "untold"
     needed = None
     if outcome == "untold":
-        sizes = size_for_margin(one, margin.value), size_for_difference(one)
+        parts = one.item_variance, one.annotator_variance, (0.0, 0.0), 0.0
+        now = Crossed(one.value, one.annotators, *parts, one.freedom, (-1.0, 1.0))
+        sizes = study_size(now, one.n, margin.value), study_size(now, one.n)
         needed = min(filter(None, sizes), key=lambda size: size.items * size.annotators, default=None)
     return ComparisonVerdict(outcome, margin, within, not_worse, needed, significant)
 

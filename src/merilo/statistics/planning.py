@@ -1,31 +1,26 @@
-"""Study design: the numbers of items, annotators and control items that a required precision or comparison takes.
+"""Study design: the numbers of items, annotators and control items that a precision or a comparison takes.
 
-`smallest_margin` and `smallest_difference` tell what a study of a given size can show of a model;
-`size_for_margin` and `size_for_difference` tell what would answer what a study could not. `merilo.people.power` has
-the half-widths that depend on how a study estimates its variances.
+`power` is the whole plan, as `merilo power` prints it. `smallest_margin` and `smallest_difference` tell what a study of
+a given size can show of a model, `study_size` what would answer what a study could not.
+
+The interval of a planned study is that of `merilo.statistics.crossed` with the variances that it would have:
+theta (1 - theta) / I from the items, times the design effect of their clusters, and h^2 s^2 A m (m - 1) / I^2 from the
+A annotators, each of whom answers m = k I / A items. Here s is the spread of their accuracy, h the value of `pivotal`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import ceil, exp, floor, inf, lgamma, log, log10, sqrt
-from typing import Final
-
-import numpy as np
-import scipy
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from math import ceil, exp, floor, lgamma, log, log10, sqrt
+from typing import Final, Literal
 
 from merilo.errors import DataError, UsageError, argument
-from merilo.statistics.crossed_difference import CrossedDifference, heavy_tails
-from merilo.statistics.intervals import (
-    at_least,
-    at_most,
-    limited_freedom,
-    noncentral_above,
-    quantile_of,
-    student_quantile,
-)
-from merilo.statistics.paired_tests import tango_statistic
+from merilo.settings import PowerSettings
+from merilo.statistics.crossed import GUESSERS, Crossed, student_quantile
+from merilo.statistics.intervals import at_least, at_most
+from merilo.strict_json import Json
 
 #: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
@@ -34,6 +29,12 @@ MOST_CONTROLS: Final = 1000
 
 #: With fewer annotators no model is told from people.
 FEWEST_ANNOTATORS: Final = 10
+
+#: Without a number of annotators, a plan has so many times the items of a study whose annotators do not differ.
+MORE_ITEMS: Final = 1.5
+
+#: Rounds in which the size of a further study is computed again from its degrees of freedom.
+_ROUNDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class StudyPlan:
         spread: the standard deviation of individual accuracy between annotators.
         cluster_size: the mean number of items in a cluster, such as questions about one text, weighted by size.
         icc: the intra-cluster correlation of the items' scores, or of their differences from a model.
-        item_spread: the standard deviation of a single annotator's accuracy between items; 0 if items are equally hard.
+        chance: the accuracy of an annotator who guesses.
     """
 
     expected: float
@@ -56,18 +57,13 @@ class StudyPlan:
     spread: float = 0.1
     cluster_size: float = 1.0
     icc: float = 0.0
-    item_spread: float = 0.0
+    chance: float = 0.25
 
     def __post_init__(self) -> None:
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
                 f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their "
                 f"spread: {argument('people')} takes a number of at least {max(self.overlap, 2)}"
-            )
-        if self.item_spread**2 >= 0.98 * self.person * (1 - self.person) > 0:
-            raise UsageError(
-                f"{argument('item_spread')} {self.item_spread:g} is too large: single annotators with accuracy "
-                f"{self.person:.3f} allow less than {sqrt(self.person * (1 - self.person)):.3f}"
             )
 
     @property
@@ -82,37 +78,250 @@ class StudyPlan:
     @property
     def person(self) -> float:
         """The individual accuracy at which the consensus of `overlap` equal annotators has the expected accuracy."""
-        return _solve(lambda p: consensus_accuracy(p, self.overlap, self.item_spread) - self.expected)
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = consensus_accuracy(middle, self.overlap) < self.expected
+            low, high = (middle, high) if below else (low, middle)
+        return (low + high) / 2
 
-    @property
-    def influence(self) -> float:
-        """The increase of consensus accuracy per unit of one annotator's accuracy (see `pivotal`)."""
-        return pivotal(self.person, self.overlap, self.item_spread)
+    def crossed(
+        self, items: int, of: Literal["consensus", "person"] = "consensus", own: float = 0.0
+    ) -> Crossed:
+        """Return the uncertainty that a study of this size would have.
 
-    @property
-    def decisive(self) -> tuple[float, float]:
-        """The mean and the variance of a single answer's score on the items that it decides; these are hard items."""
-        beta = _beta(self.person, self.item_spread)
-        if beta is None:
-            return self.person, self.person * (1 - self.person)
-        right, wrong = (shape + (self.overlap - 1) // 2 for shape in beta)
-        both = right + wrong
-        return right / both, right * wrong / (both * (both + 1))
+        Args:
+            items: the number of items.
+            of: the consensus, or a single person.
+            own: one item's variance; by default, that of an item that is right or wrong.
+        """
+        k, people = self.overlap, self.people or items * self.overlap
+        each = k * items / people
+        if of == "consensus":
+            value, say = self.expected, pivotal(self.person, k)
+            own = own or value * (1 - value)
+            shared = (say * self.spread) ** 2 * people * each * max(each - 1, 0.0) / items**2
+            guess = say * k / people * (self.chance - self.person)
+        else:
+            value = self.person
+            own = max(value * (1 - value) - self.spread**2, 1e-9) / k
+            shared, guess = self.spread**2 / people, (self.chance - value) / people
+        variance = self.cluster_effect * own / items
+        q = GUESSERS / (people + GUESSERS)
+        below = q * (1 - q) * people * guess**2
+        freedom = max(min(items / self.cluster_size, people) - 1, 1)
+        worth = max(value * (1 - value), 1 / items) / variance
+        return Crossed(
+            value,
+            people,
+            variance,
+            shared if self.people else 0.0,
+            (below, 0.0) if self.people else (0.0, 0.0),
+            worth,
+            freedom,
+            (0.0, 1.0),
+        )
+
+
+def consensus_accuracy(person: float, overlap: int) -> float:
+    """Compute the majority accuracy of equally accurate, independent annotators; ties are right half the time.
+
+    All wrong answers to an item are assumed to be the same. This is the worst case: wrong answers spread over several
+    labels outvote the right one less often.
+
+    References:
+        M. de Condorcet (1785), Essai sur l'application de l'analyse.
+
+    Example:
+        >>> round(consensus_accuracy(0.8, 5), 3)
+        0.942
+    """
+    tie = _divided(overlap, person) / 2 if overlap % 2 == 0 else 0.0
+    return at_least(overlap // 2 + 1, overlap, person) + tie
+
+
+def pivotal(person: float, overlap: int) -> float:
+    """Compute the derivative of the consensus accuracy with respect to one annotator's accuracy.
+
+    With an odd overlap it is the probability that the other annotators tie. With an even overlap it is half the
+    probability that the leading label of the other annotators is ahead by one vote.
+    """
+    divided = _divided(overlap - 1, person)
+    return divided if overlap % 2 == 1 else divided / 2
+
+
+def _divided(votes: int, person: float) -> float:
+    """Compute C(n, k) (p q)^k with k = n / 2 rounded down: of a tie, or a lead by one vote for an odd number."""
+    half = votes // 2
+    if not half or not 0 < person < 1:
+        return 0.0 if half else 1.0
+    ways = lgamma(votes + 1) - lgamma(half + 1) - lgamma(votes - half + 1)
+    return exp(ways + half * log(person * (1 - person)))
+
+
+def half_width(
+    plan: StudyPlan, items: int, of: Literal["consensus", "person"] = "consensus", *, level: float = 0.95
+) -> float:
+    """Compute half the width of the interval that a study of this size would have.
+
+    Example:
+        >>> round(half_width(StudyPlan(0.9, people=40), 400), 3)
+        0.035
+    """
+    low, high = plan.crossed(items, of).interval(level) or (0.0, 1.0)
+    return (high - low) / 2
+
+
+# Comparison with a model
+
+
+def independent_discordance(people: float, difference: float) -> float:
+    """Compute the share of items on which only one side is right, if errors of people and model are independent.
+
+    Example:
+        >>> round(independent_discordance(0.9, 0.05), 3)
+        0.22
+    """
+    model = people - difference
+    return people * (1 - model) + model * (1 - people)
+
+
+def shown(
+    plan: StudyPlan,
+    items: int,
+    discordant: float,
+    distance: float,
+    quantiles: tuple[float, float],
+    *,
+    true: float,
+) -> bool:
+    """Return whether a study of this size detects a difference, or shows equivalence within a margin.
+
+    The standard error must be at most  distance / (t_test + t_power).
+
+    Args:
+        plan: the expected properties of the annotators.
+        items: the number of items.
+        discordant: the share of items on which only one of the two sides is right.
+        distance: the difference, or the margin.
+        quantiles: the probabilities of the test's quantile and of the power's.
+        true: the true difference of accuracies.
+
+    References:
+        R. J. Connor (1987), Sample size for testing differences in proportions for the paired-sample design.
+        Biometrics 43, 207-211 (the variance of the items).
+        S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
+    """
+    found = plan.crossed(items, own=max(discordant - true**2, 0.0) or 1e-12)
+    error = sqrt(found.items_variance + found.shared_variance + found.guess_variance[0])
+    return distance >= error * sum(student_quantile(p, found.freedom) for p in quantiles)
+
+
+def _for_difference(level: float, power: float) -> tuple[float, float]:
+    return (1 + level) / 2, power
+
+
+def _for_margin(level: float, power: float) -> tuple[float, float]:
+    return level, (1 + power) / 2
+
+
+def smallest_margin(plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8) -> float | None:
+    """Find the smallest margin within which equality with a model is shown if there is no true difference.
+
+    The errors of people and the model are assumed to be independent.
+
+    Returns:
+        The margin, rounded up to three digits; `None` if even a margin of 1 is not enough.
+    """
+    share, tests = independent_discordance(plan.expected, 0.0), _for_margin(level, power)
+    margin = fewest(lambda n: shown(plan, items, share, n / 1000, tests, true=0.0), 999)
+    return None if margin is None else margin / 1000
+
+
+def smallest_difference(
+    plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8
+) -> float | None:
+    """Find the smallest difference from a less accurate model that is detected; errors are assumed independent.
+
+    Returns:
+        The difference, rounded up to three digits; `None` if not even a model that is always wrong is told from people.
+    """
+
+    def enough(n: int) -> bool:
+        share = independent_discordance(plan.expected, n / 1000)
+        return shown(plan, items, share, n / 1000, _for_difference(level, power), true=n / 1000)
+
+    difference = fewest(enough, max(int(1000 * plan.expected), 1))
+    return None if difference is None else difference / 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
-    """The expected precision of a study of a given size.
+class StudySize:
+    """The approximate size of a study.
 
     Attributes:
-        items: the number of items.
-        half_width: half the width of the confidence interval of the consensus accuracy.
-        design_effect: the factor by which the variance grows because items share annotators.
+        items: the number of items, rounded up to two digits if it is more than the study at hand has.
+        annotators: the number of annotators, rounded up likewise.
     """
 
     items: int
-    half_width: float
-    design_effect: float
+    annotators: int
+
+
+def study_size(found: Crossed, items: int, margin: float | None = None) -> StudySize | None:
+    """Estimate the study that answers with power 0.8 what this one cannot, if the observed difference is the true one.
+
+    The standard error must be at most |difference| / (t_0.975 + t_0.8) for the two-sided test, or, to show equivalence,
+    (margin - |difference|) / (t_0.95 + t_0.9). The variances fall as 1 / items and 1 / annotators; of the sizes that
+    reach it, that with the smallest sum of relative growths is taken.
+
+    Args:
+        found: the difference in the study at hand.
+        items: its number of items.
+        margin: the margin, in (0, 1); by default, the two-sided test.
+
+    Returns:
+        The size; `None` if it is above `MOST_ITEMS`, if no size would do, or if this study is large enough.
+    """
+    distance = abs(found.value) if margin is None else margin - abs(found.value)
+    if distance < 1e-6:
+        return None
+    tests = _for_difference(0.95, 0.8) if margin is None else _for_margin(0.95, 0.8)
+    variances, people = (found.items_variance, found.shared_variance), found.people or 0
+    freedom, grown = found.freedom, (1.0, 1.0)
+    for _ in range(_ROUNDS):
+        grown = _growth(*variances, (distance / sum(student_quantile(p, freedom) for p in tests)) ** 2)
+        freedom = max(min([items * grown[0], *([people * grown[1]] if people else [])]) - 1, 1.0)
+    wanted = items * grown[0], people * grown[1]
+    if max(wanted) > MOST_ITEMS or max(grown) <= 1:
+        return None
+    size = [_two_digits(n) if more > 1 else round(n) for n, more in zip(wanted, grown, strict=True)]
+    return StudySize(*size)
+
+
+def _growth(items: float, people: float, wanted: float) -> tuple[float, float]:
+    """Compute how many times more items and annotators give the wanted variance; neither number becomes smaller."""
+    if items + people <= wanted:
+        return 1.0, 1.0
+    both = sqrt(items) + sqrt(people)
+    more_items, more_people = sqrt(items) * both / wanted, sqrt(people) * both / wanted
+    if more_items < 1:
+        return 1.0, people / (wanted - items)
+    return (items / (wanted - people), 1.0) if more_people < 1 else (more_items, more_people)
+
+
+def _two_digits(number: float) -> int:
+    """Round a number up to two digits.
+
+    Example:
+        >>> _two_digits(1234.5), _two_digits(97), _two_digits(7.2)
+        (1300, 97, 8)
+    """
+    step: int = 10 ** max(floor(log10(max(number, 1.0))) - 1, 0)
+    return ceil(ceil(number - 1e-9) / step) * step
+
+
+# Control items
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,161 +342,6 @@ class ControlPlan:
     pass_mark: int
     excluded: float
     kept: float
-
-
-def consensus_accuracy(person: float, overlap: int, item_spread: float = 0.0) -> float:
-    """Compute the majority accuracy of equally accurate, independent annotators; ties are right half the time.
-
-    All wrong answers to an item are assumed to be the same. This is the worst case: wrong answers spread over several
-    labels outvote the right one less often. If items are not equally hard, the accuracy has a beta distribution between
-    them.
-
-    References:
-        M. de Condorcet (1785), Essai sur l'application de l'analyse.
-
-    Example:
-        >>> round(consensus_accuracy(0.8, 5), 3), round(consensus_accuracy(0.8, 5, 0.2), 3)
-        (0.942, 0.86)
-    """
-    tie = _divided(overlap, person, item_spread) / 2 if overlap % 2 == 0 else 0.0
-    beta = _beta(person, item_spread)
-    if beta is None:
-        return at_least(overlap // 2 + 1, overlap, person) + tie
-    special = scipy.special
-    right = np.arange(overlap // 2 + 1, overlap + 1)
-    ways = -special.betaln(overlap - right + 1, right + 1) - log(overlap + 1)
-    chances = special.betaln(right + beta[0], overlap - right + beta[1]) - special.betaln(*beta)
-    return float(np.exp(ways + chances).sum()) + tie
-
-
-def _beta(person: float, item_spread: float) -> tuple[float, float] | None:
-    """Return the parameters of the accuracy's distribution between items; `None` if items are equally hard."""
-    variance = person * (1 - person)
-    if item_spread == 0 or variance == 0:
-        return None
-    size = max(variance / item_spread**2 - 1, 0.01)
-    return person * size, (1 - person) * size
-
-
-def pivotal(person: float, overlap: int, item_spread: float = 0.0) -> float:
-    """Compute the derivative of the consensus accuracy with respect to one annotator's accuracy.
-
-    With an odd overlap it is the probability that the other annotators tie. With an even overlap it is half the
-    probability that the leading label of the other annotators is ahead by one vote.
-    """
-    others = overlap - 1
-    divided = _divided(others, person, item_spread)
-    return divided if others % 2 == 0 else divided / 2
-
-
-def _divided(votes: int, person: float, item_spread: float = 0.0) -> float:
-    """Compute C(n, k) (p q)^k with k = n / 2 rounded down, as a mean over items.
-
-    It is the probability of a tie for an even number of votes, and of a lead by one vote for an odd number.
-    """
-    half = votes // 2
-    if half and not 0 < person < 1:
-        return 0.0
-    ways = lgamma(votes + 1) - lgamma(half + 1) - lgamma(votes - half + 1)
-    if not half:
-        return 1.0
-    beta = _beta(person, item_spread)
-    if beta is None:
-        return exp(ways + half * log(person * (1 - person)))
-    right, wrong = beta
-    return exp(ways + scipy.special.betaln(right + half, wrong + half) - scipy.special.betaln(right, wrong))
-
-
-def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
-    """Compute the expected precision of the consensus accuracy for a given number of items.
-
-    The variance is the sum of  D θ(1 - θ) / I  for the items, with the design effect D of their clusters, and
-     h² s² A m (m - 1) / I²  for the A annotators, each of whom answers m = k I / A items. Here s is the
-     spread of their accuracy and h the value of `pivotal`. The interval is
-    Wilson's with the number of items divided by the design effect, and with Student's quantile at
-    Satterthwaite's degrees of freedom, at most A - 1, as in `uncertainty.two_way`.
-
-    Args:
-        plan: the expected properties of the annotators.
-        items: the number of items.
-        level: the nominal coverage, in (0, 1).
-    """
-    p = plan.expected
-    from_items, shared, doubt = variances(plan, items)
-    units = items / plan.cluster_size
-    freedom = (from_items + shared) ** 2 / (from_items**2 / max(units - 1, 1) + doubt)
-    effect = 1 + shared / from_items
-    t = student_quantile((1 + level) / 2, limited_freedom(freedom, plan.people or 1))
-    n = items / (effect * plan.cluster_effect)
-    half = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
-    return Precision(items, half, effect)
-
-
-def variances(plan: StudyPlan, items: int) -> tuple[float, float, float]:
-    """Compute the variance of the consensus accuracy from items and from annotators (see `precision`).
-
-    Returns:
-        The two variances; and the square of the second one divided by its degrees of freedom, a term of Satterthwaite's
-        formula. Without a number of annotators the last two are 0.
-    """
-    from_items = plan.cluster_effect * plan.expected * (1 - plan.expected) / items
-    if plan.people is None:
-        return from_items, 0.0, 0.0
-    each = plan.overlap * items / plan.people
-    shared = (plan.influence * plan.spread) ** 2 * plan.people * each * max(each - 1, 0.0) / items**2
-    return from_items, shared, shared**2 / (plan.people - 1)
-
-
-def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0.95) -> Precision:
-    """Find the smallest number of items at which the interval is at most as wide as required.
-
-    Args:
-        plan: the expected properties of the annotators.
-        half_width: half the required width.
-        level: the nominal coverage, in (0, 1).
-
-    Raises:
-        UsageError: the half-width is not between 0 and 0.5.
-        DataError: this number of annotators cannot reach the half-width with any number of items.
-
-    Example:
-        >>> items_for_half_width(StudyPlan(0.9), 0.03).items
-        390
-    """
-    items = fewest(lambda n: precision(plan, n, level=level).half_width <= half_width, MOST_ITEMS)
-    if items is None:
-        most = precision(plan, MOST_ITEMS, level=level).half_width
-        raise DataError(
-            f"a half-width of {half_width:g} needs more than {MOST_ITEMS} items"
-            if plan.people is None
-            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at least {most:.3g} "
-            f"with any number of items: {half_width:g} needs more annotators"
-        )
-    return precision(plan, items, level=level)
-
-
-def people_for_half_width(
-    plan: StudyPlan, items: int, half_width: float, *, level: float = 0.95
-) -> int | None:
-    """Find the smallest number of annotators for the half-width; `None` if there are too few items."""
-
-    def enough(people: int) -> bool:
-        return precision(replace(plan, people=people), items, level=level).half_width <= half_width
-
-    return fewest(enough, MOST_PEOPLE, least=max(plan.overlap, 2))
-
-
-def independent_discordance(expected: float, difference: float) -> float:
-    """Compute the share of items on which only one side is right, assuming independent errors.
-
-    Real errors are usually positively correlated, so this is a cautious, high estimate.
-
-    Example:
-        >>> round(independent_discordance(0.9, 0.05), 3)
-        0.22
-    """
-    other = max(expected - difference, 0.0)
-    return expected * (1 - other) + other * (1 - expected)
 
 
 def controls(
@@ -334,12 +388,9 @@ def controls(
             f"annotators with accuracy {skilled:g} at the threshold {threshold:g}: choose a "
             "threshold well between the two"
         )
-    fewest = good[0]
-    last_bad = max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)
-    mark = pass_mark(fewest, threshold)
-    return ControlPlan(
-        fewest, last_bad + 1, mark, at_most(mark - 1, fewest, chance), at_least(mark, fewest, skilled)
-    )
+    n, last_bad = good[0], max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)
+    mark = pass_mark(n, threshold)
+    return ControlPlan(n, last_bad + 1, mark, at_most(mark - 1, n, chance), at_least(mark, n, skilled))
 
 
 def pass_mark(n: int, threshold: float) -> int:
@@ -367,15 +418,6 @@ def fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | No
     return low
 
 
-def _solve(function: Callable[[float], float]) -> float:
-    """Find the zero of an increasing function on [0, 1] by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) < 0 else (low, middle)
-    return (low + high) / 2
-
-
 def people_needed(items: int, overlap: int, each: int) -> int:
     """Compute how many annotators are needed if each of them answers `each` items.
 
@@ -386,316 +428,127 @@ def people_needed(items: int, overlap: int, each: int) -> int:
     return max(ceil(items * overlap / each), overlap)
 
 
-#: Without a number of annotators, a plan has so many times the items of a study whose annotators do not differ.
-MORE_ITEMS: Final = 1.5
-#: By so many standard errors the test statistic is nearer to 0 than with known variances: the annotators' variance and
-#: skewness are estimated, and never below 0. Found by simulation: without it the power is 0.73 to 0.75 in
-#: place of 0.80.
-ESTIMATED: Final = 0.15
+# The plan
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonSize:
-    """The size of a study that compares people with a model.
-
-    Attributes:
-        items: the number of items.
-        items_alone: the number of items if annotators did not differ.
-        people: the smallest number of annotators that is enough with `MORE_ITEMS` times `items_alone` items; `None` if
-            the plan has no spread between annotators to allow for.
-        power: the power with this size.
-        design_effect: the factor by which the variance grows because items share annotators.
-    """
-
-    items: int
-    items_alone: int
-    people: int | None
-    power: float
-    design_effect: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A test whose power is planned: that of a difference, or that of equivalence within a margin."""
-
-    plan: StudyPlan
-    discordant: float
-    distance: float
-    level: float
-    equivalence: bool
-
-    def power(self, plan: StudyPlan, items: int) -> float:
-        """Compute the power with these annotators and items."""
-        true = 0.0 if self.equivalence else self.distance
-        from_items = plan.cluster_effect * (self.discordant - true**2) / items
-        _, shared, doubt = variances(plan, items)
-        total = from_items + shared
-        doubt *= heavy_tails(plan.people) if plan.people else 1.0
-        units = items / plan.cluster_size
-        freedom = total**2 / (from_items**2 / max(units - 1, 1) + doubt) if total > 0 else inf
-        freedom = limited_freedom(freedom, plan.people or 1)
-        effect = 1 + shared / from_items if from_items > 0 else 1.0
-        # The score test takes the variance that the hypothesis allows, times the design effect.
-        null = (
-            _score_variance(self.discordant, true, self.distance if self.equivalence else 0.0)
-            / items
-            * effect
-            * plan.cluster_effect
-        )
-        quantile = quantile_of(self.level if self.equivalence else (1 + self.level) / 2, freedom)
-        if total <= 0:
-            return 1.0 if self.distance > quantile * sqrt(null) else 0.0
-        shift = self.distance / sqrt(total)
-        if plan.people is not None and not self.equivalence:
-            shift -= ESTIMATED
-        found = noncentral_above(quantile * sqrt(null / total), freedom, shift)
-        return max(2 * found - 1, 0.0) if self.equivalence else found
-
-
-def items_for_difference(
-    plan: StudyPlan, discordant: float, difference: float, *, level: float = 0.95, power: float = 0.8
-) -> ComparisonSize:
-    """Find the size of a study that detects a difference from a model with the given power.
+def power(settings: PowerSettings | None = None, **chosen: object) -> dict[str, Json]:
+    """Plan a study: items for a target interval or difference, annotators, and control items for each annotator.
 
     Args:
-        plan: the expected properties of the annotators; without a number of annotators, it is found too.
-        discordant: the share of items on which only one of the two sides is right; at least the difference.
-        difference: the true difference of accuracies.
-        level: one minus the significance level of the two-sided test.
-        power: the probability of detecting the difference.
+        settings: what is assumed and wanted; by default, the defaults of `PowerSettings`.
+        chosen: single settings by name, such as `half_width=0.05`; `merilo power --help` explains each.
+
+    Returns:
+        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference`,
+        `equivalence` if requested.
 
     Raises:
-        UsageError: the difference is larger than the share of discordant items.
-        DataError: these annotators do not reach the power with any number of items, or the difference takes more items
-            than `MOST_ITEMS`.
+        UsageError: a parameter is out of range.
+        DataError: no number of items or control items is sufficient, or these annotators are too few.
+
+    Example:
+        >>> plan = power(difference=0.05)
+        >>> plan["difference"]["items"] > 100
+        True
     """
-    if not difference <= discordant <= 1:
-        raise UsageError(
-            f"{argument('discordant')}, the share of items that only one side answers correctly, "
-            f"must be at least the difference {difference:g}"
-        )
-    question = _Question(plan, discordant, difference, level, equivalence=False)
-    return _comparison_size(question, power, f"a difference of {difference:g}", "detected")
+    wanted = PowerSettings.of(chosen, settings)
+    names = ("expected", "overlap", "people", "spread", "cluster_size", "icc", "chance")
+    plan = StudyPlan(**{name: getattr(wanted, name) for name in names})
+    level, strength = wanted.level, wanted.power
+    content: dict[str, Json] = {
+        "assumed": {
+            **asdict(plan),
+            "cluster_design_effect": round(plan.cluster_effect, 6),
+            "single_person": round(plan.person, 6),
+            "level": level,
+            "power": strength,
+        },
+    }
+    if (items := wanted.items) is not None:
+        content["precision"] = {
+            "items": items,
+            "half_width": round(half_width(plan, items, level=level), 6),
+            "single_person_half_width": round(half_width(plan, items, "person", level=level), 6),
+            "detectable_difference": smallest_difference(plan, items, level=level, power=strength),
+            "equality_within": smallest_margin(plan, items, level=level, power=strength),
+        }
+    if (width := wanted.half_width) is not None:
+        content["interval"] = {
+            "half_width": width,
+            **_size(
+                plan,
+                lambda crowd, items: half_width(crowd, items, level=level) <= width,
+                f"a half-width of {width:g}",
+                wanted.each,
+            ),
+        }
+    for name, distance, true in (
+        ("difference", wanted.difference, wanted.difference or 0.0),
+        ("equivalence", wanted.margin, 0.0),
+    ):
+        if distance is None:
+            continue
+        equal = name == "equivalence"
+        tests = (_for_margin if equal else _for_difference)(level, strength)
+        share = wanted.discordant or independent_discordance(plan.expected, true)
+        if not true <= share:
+            raise UsageError(
+                f"{argument('discordant')}, the share of items that only one side answers correctly, must be at least "
+                f"the difference {true:g}"
+            )
+        enough = partial(shown, discordant=share, distance=distance, quantiles=tests, true=true)
+        what = f"equivalence within {distance:g}" if equal else f"a difference of {distance:g}"
+        content[name] = {
+            "margin" if equal else "difference": distance,
+            "discordant": round(share, 6),
+            "discordant_assumed_independent": wanted.discordant is None,
+            **_size(plan, enough, what, wanted.each),
+        }
+    content["controls"] = _controls(wanted)
+    return content
 
 
-def items_for_margin(
-    plan: StudyPlan, discordant: float, margin: float, *, level: float = 0.95, power: float = 0.8
-) -> ComparisonSize:
-    """Find the size of a study that shows equivalence within a margin if there is no true difference.
-
-    Args:
-        plan: the expected properties of the annotators; without a number of annotators, it is found too.
-        discordant: the share of items on which only one of the two sides is right, in (0, 1].
-        margin: the margin.
-        level: one minus the significance level of each one-sided test.
-        power: the probability of showing equivalence.
+def _size(plan: StudyPlan, enough: Callable[[StudyPlan, int], bool], what: str, each: int) -> dict[str, Json]:
+    """Find the number of items with these annotators; without a number of annotators, find it too.
 
     Raises:
-        DataError: these annotators do not reach the power with any number of items, or the margin takes more items than
-            `MOST_ITEMS`.
+        DataError: no number of items, or of annotators, is enough.
     """
-    question = _Question(plan, discordant, margin, level, equivalence=True)
-    return _comparison_size(question, power, f"equivalence within {margin:g}", "shown")
-
-
-def _comparison_size(question: _Question, power: float, what: str, seen: str) -> ComparisonSize:
-    plan = question.plan
-    alone = _items(question, replace(plan, people=None), power)
+    alone = fewest(lambda items: enough(replace(plan, people=None), items), MOST_ITEMS, least=2)
     if alone is None:
         raise DataError(f"{what} needs more than {MOST_ITEMS} items")
-    several = round(alone * MORE_ITEMS)
+    # The factor 1.5 allows for the variance added by annotators who answer many items.
+    several = ceil(alone * MORE_ITEMS)
     people = fewest(
-        lambda n: question.power(replace(plan, people=n), several) >= power,
-        MOST_PEOPLE,
-        least=max(plan.overlap, 2),
+        lambda n: enough(replace(plan, people=n), several), MOST_PEOPLE, least=max(plan.overlap, 2)
     )
-    if plan.people is None:
-        if people is None:
-            raise DataError(f"with {several} items, {what} is not {seen} by any number of people")
-        items: int | None = several
-        chosen = replace(plan, people=people)
-    else:
-        items, chosen = _items(question, plan, power), plan
-    if items is None:
-        best = question.power(plan, MOST_ITEMS)
+    items = fewest(lambda n: enough(plan, n), MOST_ITEMS, least=2) if plan.people else several
+    if items is None or (people is None and not plan.people):
+        more = f"at least {people}" if people else f"more than {MOST_PEOPLE}"
         raise DataError(
-            f"annotators, not items, are the limit: with {plan.people} annotators and any number of items {what} is "
-            f"{seen} with a probability of at most {best:.2f}; "
-            + (
-                f"with {several} items at least {people} annotators are needed ({people - (plan.people or 0)} more)"
-                if people is not None
-                else f"more than {MOST_PEOPLE} annotators are needed"
-            )
+            f"annotators, not items, are the limit: {plan.people or 'any number of'} annotators do not give {what}; "
+            f"with {several} items {more} annotators are needed"
         )
-    _, shared, _ = variances(chosen, items)
-    true = 0.0 if question.equivalence else question.distance
-    rest = chosen.cluster_effect * (question.discordant - true**2) / items
-    return ComparisonSize(
-        items, alone, people, question.power(chosen, items), 1 + shared / rest if rest > 0 else 1.0
-    )
+    crowd = plan if plan.people else replace(plan, people=people)
+    found = crowd.crossed(items)
+    return {
+        "items_if_people_do_not_matter": alone,
+        "items": items,
+        "people_at_least": None if plan.people else people,
+        "items_each": each,
+        "people_at_so_many_items_each": people_needed(items, plan.overlap, each),
+        "design_effect": round(1 + found.shared_variance / found.items_variance, 6),
+    }
 
 
-def _items(question: _Question, plan: StudyPlan, power: float) -> int | None:
-    enough: Callable[[int], bool] = lambda items: question.power(plan, items) >= power  # noqa: E731
-    return fewest(enough, MOST_ITEMS, least=2)
-
-
-def smallest_margin(plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8) -> float | None:
-    """Find the smallest margin within which equality with a model is shown if there is no true difference.
-
-    It inverts `items_for_margin`; the errors of people and the model are assumed to be independent.
-
-    Returns:
-        The margin, rounded up to three digits; `None` if even a margin of 1 is not enough.
-
-    Example:
-        >>> smallest_margin(StudyPlan(0.9), 1000)
-        0.04
-    """
-    discordant = independent_discordance(plan.expected, 0.0)
-
-    def enough(thousandths: int) -> bool:
-        question = _Question(plan, discordant, thousandths / 1000, level, equivalence=True)
-        return question.power(plan, items) >= power
-
-    found = fewest(enough, 999)
-    return None if found is None else found / 1000
-
-
-def smallest_difference(
-    plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8
-) -> float | None:
-    """Find the smallest difference from a less accurate model that is detected.
-
-    It inverts `items_for_difference`; the errors of people and the model are assumed to be independent.
-
-    Returns:
-        The difference, rounded up to three digits; `None` if not even a model that is always wrong is told from people.
-
-    Example:
-        >>> smallest_difference(StudyPlan(0.9), 1000)
-        0.041
-    """
-
-    def enough(thousandths: int) -> bool:
-        difference = thousandths / 1000
-        discordant = independent_discordance(plan.expected, difference)
-        return _Question(plan, discordant, difference, level, equivalence=False).power(plan, items) >= power
-
-    found = fewest(enough, max(int(1000 * plan.expected), 1))
-    return None if found is None else found / 1000
-
-
-def _score_variance(discordant: float, true: float, at: float) -> float:
-    """Compute the variance of one item's difference that Tango's statistic uses at the hypothesis `at`."""
-    better, worse = (discordant + true) / 2, (discordant - true) / 2
-    gap = true - at
-    if gap == 0:
-        return discordant - true**2
-    return (gap / tango_statistic(better, worse, 1.0, at)) ** 2
-
-
-_ROUNDS: Final = 30
-
-
-@dataclass(frozen=True, slots=True)
-class StudySize:
-    """The approximate size of a study.
-
-    Attributes:
-        items: the number of items, rounded up to two digits if it is more than the study at hand has.
-        annotators: the number of annotators, rounded up likewise.
-    """
-
-    items: int
-    annotators: int
-
-
-def size_for_margin(found: CrossedDifference, margin: float, *, power: float = 0.8) -> StudySize | None:
-    """Estimate the study that shows equivalence within a margin if the true difference is the observed one.
-
-    The standard error must be at most  (margin - |difference|) / (t_0.95 + t_{(1 + power) / 2}).
-
-    Args:
-        found: the study at hand; its variances and its numbers of items and annotators are used.
-        margin: the margin, in (0, 1).
-        power: the probability of showing equivalence.
-
-    Returns:
-        The size; `None` if it is above `MOST_ITEMS`, if the difference is outside the margin, or if this
-        study is large enough.
-
-    References:
-        S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
-    """
-    return _study_size(
-        found, margin - abs(found.value), lambda freedom: _quantiles(freedom, 0.95, (1 + power) / 2)
-    )
-
-
-def size_for_difference(found: CrossedDifference, *, power: float = 0.8) -> StudySize | None:
-    """Estimate the study that detects the observed difference, if it is the true one, by the two-sided test at 5 %.
-
-    The standard error must be at most  |difference| / (t_0.975 + t_power).
-
-    Args:
-        found: the study at hand.
-        power: the probability of detecting the difference.
-
-    Returns:
-        The size; `None` if it is above `MOST_ITEMS`, if the difference is 0, or if this study is large enough.
-    """
-    return _study_size(found, abs(found.value), lambda freedom: _quantiles(freedom, 0.975, power))
-
-
-def _quantiles(freedom: float, test: float, power: float) -> float:
-    return quantile_of(test, freedom) + quantile_of(power, freedom)
-
-
-def _study_size(
-    found: CrossedDifference, distance: float, quantiles: Callable[[float], float]
-) -> StudySize | None:
-    """Find the sizes with the smallest sum of relative growths.
-
-    The two variances fall as 1 / items and 1 / annotators.
-    """
-    if distance <= 0:
-        return None
-    items, people = found.item_variance, found.annotator_variance
-    freedom, grown = found.freedom, (1.0, 1.0)
-    for _ in range(_ROUNDS):
-        grown = _growth(items, people, (distance / quantiles(freedom)) ** 2)
-        more = max(found.n * grown[0] - 1, 1.0), max(found.annotators * grown[1] - 1, 1.0)
-        parts = items / grown[0], people / grown[1]
-        freedom = max(sum(parts) ** 2 / (parts[0] ** 2 / more[0] + parts[1] ** 2 / more[1]), 1.0)
-    wanted = found.n * grown[0], found.annotators * grown[1]
-    if max(wanted) > MOST_ITEMS or max(grown) <= 1:
-        return None
-    size = [
-        _two_digits(number) if more > 1 else round(number) for number, more in zip(wanted, grown, strict=True)
-    ]
-    return StudySize(*size)
-
-
-def _growth(items: float, people: float, wanted: float) -> tuple[float, float]:
-    """Compute how many times more items and annotators give the wanted variance; neither number becomes smaller."""
-    if items + people <= wanted:
-        return 1.0, 1.0
-    both = sqrt(items) + sqrt(people)
-    more_items, more_people = sqrt(items) * both / wanted, sqrt(people) * both / wanted
-    if more_items < 1:
-        return 1.0, people / (wanted - items)
-    if more_people < 1:
-        return items / (wanted - people), 1.0
-    return more_items, more_people
-
-
-def _two_digits(number: float) -> int:
-    """Round a number up to two digits.
-
-    Example:
-        >>> _two_digits(1234.5), _two_digits(97), _two_digits(7.2)
-        (1300, 97, 8)
-    """
-    step: int = 10 ** max(floor(log10(max(number, 1.0))) - 1, 0)
-    return ceil(ceil(number - 1e-9) / step) * step
+def _controls(wanted: PowerSettings) -> Json:
+    names = ("chance", "skilled", "exclude", "keep")
+    plan = controls(threshold=wanted.min_control_accuracy, **{name: getattr(wanted, name) for name in names})
+    return {
+        "a_person": plan.controls,
+        "always_from": plan.always_from,
+        "right_to_be_kept": plan.pass_mark,
+        "threshold": wanted.min_control_accuracy,
+        "excluded_at_chance": round(plan.excluded, 6),
+        "kept_if_skilled": round(plan.kept, 6),
+    }

@@ -14,8 +14,8 @@ from merilo.statistics.planning import (
     FEWEST_ANNOTATORS,
     StudyPlan,
     controls,
+    half_width,
     people_needed,
-    precision,
     smallest_difference,
     smallest_margin,
 )
@@ -287,7 +287,7 @@ def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigur
     wanted = {"level": assumed.level, "power": assumed.power}
     return PrecisionFigures(
         expected=assumed.expected,
-        half_width=precision(crowd, items, level=assumed.level).half_width,
+        half_width=half_width(crowd, items, level=assumed.level),
         detectable=smallest_difference(crowd, items, **wanted),
         margin=plan.baseline.margin,
         equality_within=smallest_margin(crowd, items, **wanted),
