@@ -163,7 +163,7 @@ def test_another_metric_has_no_total(people: tuple[Path, Path], tmp_path: Path) 
     assert found["total"] is None
     assert {column["metric"] for column in found["table"]["columns"]} == {"f1_macro"}
     refused = merilo("compare", *people, run, "--metric", "grade_norm")
-    assert (refused.status, "does not fit the answers" in refused.complaint) == (2, True)
+    assert (refused.status, "does not fit answers of kind" in refused.complaint) == (2, True)
 
 
 def test_a_file_belongs_to_the_dataset_of_its_name_or_its_folder(

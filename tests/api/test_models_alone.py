@@ -209,7 +209,7 @@ def test_the_picture_has_a_row_a_dataset_and_the_margin(
         ("a.jsonl b.jsonl --data gold.json --dataset rcb", 2, "is it a file of another dataset?"),
         ("run-bps run-bps2 --margin 0.1", 1, "BPS: --margin needs at least 10 items (the study has 8)"),
         ("run-bps a.jsonl --data gold.json", 2, "its items are not those that were asked"),
-        ("a.jsonl b.jsonl --data gold.json --metric grade_norm", 2, "does not fit the answers"),
+        ("a.jsonl b.jsonl --data gold.json --metric grade_norm", 2, "does not fit answers of kind"),
         ("a.jsonl b.jsonl --data gold.json --chart c.gif", 2, "takes a file that ends in .svg, .pdf or .png"),
         ("run-bps run-lcs", 1, "nothing to compare: no dataset has answers of two models"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.benchmark_shapes import SHAPES, write
+from tests.support.benchmark_shapes import SHAPES, write, write_pictures
 from tests.support.command import Outcome, merilo
 
 from merilo.datasets.custom import read_declaration
@@ -31,6 +31,7 @@ def declared(folder: Path, name: str, *options: object) -> tuple[Path, Any]:
     """Write a shape's file; return it with what `datasets new` says of it."""
     shape = SHAPES[name]
     file = write(folder / f"{name}.{shape.suffix}", shape.rows)
+    write_pictures(folder)
     return file, done("datasets", "new", file, *options, "--json", "-").json
 
 
@@ -166,6 +167,7 @@ def test_pictures_of_a_file_elsewhere_are_found_by_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    write_pictures(tmp_path)
     write(tmp_path / "hle.jsonl", SHAPES["hle"].rows)
     done("datasets", "new", "hle.jsonl", "--out", "declared")
     done("datasets", "validate", "declared")
@@ -191,13 +193,13 @@ def items_of(file: Path, yaml: Path) -> list[dict[str, Any]]:
 BAD = [
     ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": 3}], (), "q.jsonl, row 1, answer: the gold answer 3 names none"),
     ("q.jsonl", [{"question": "?", "choices": ["a", "b", "c"], "answer": 1}], (), "say which with --gold-is FORM"),
-    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": "A"}], ("--gold-is", "from-0"), "names none of the options a, b (--gold-is from-0)"),
+    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": "A"}], ("--gold-is", "from-0"), "names none of the options a, b (gold_is: from-0)"),
     ("q.jsonl", [{"frage": "?", "answer": "A"}], (), "name it with --question COLUMN (choose from: frage, answer)"),
     ("q.jsonl", [{"question": "?"}], (), "name it with --gold COLUMN, or give --gold none"),
     ("q.jsonl", [{"question": "?"}], ("--gold", "none"), "give --answer text or --answer integer"),
     ("q.jsonl", [{"question": "?", "answer": "A"}], ("--id", "nr"), "there is no column 'nr'"),
     ("q.jsonl", [{"question": "?", "answer": "A"}], ("--answer", "choice"), "name their columns with --options COLUMN"),
-    ("q.jsonl", [{"question": "?", "answer": "A"}], ("--answer", "integer"), "row 1, answer: the gold answer is not a whole number"),
+    ("q.jsonl", [{"question": "?", "answer": "A"}], ("--answer", "integer"), "row 1, answer: the gold answer A is not a whole number"),
     ("q.jsonl", [{"question": "?", "answer": "A", "image": "no.png"}], (), "row 1, image: names a file that does not exist"),
     ("q.jsonl", [{"instruction": 0, "inputs": "?", "outputs": "", "meta": {"id": 1}}], (), "in the benchmark's format already"),
     ("q.jsonl", [{"id": n % 3, "question": "?", "answer": "A"} for n in range(6)], ("--id", "id"), "row 4: has the id 0 of row 1"),

@@ -5,9 +5,9 @@ from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.datasets.declaration import LONGEST_LITERAL, literal_list, program_golds, program_tests
 from merilo.errors import DataError
 from merilo.items import Item
+from merilo.metrics.answers import LONGEST_LITERAL, literal_list, program_golds, program_tests
 from merilo.strict_json import Json
 
 VALUES = st.recursive(

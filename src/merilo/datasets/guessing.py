@@ -16,9 +16,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.datasets.own_items import (
     QuestionRow,
-    gold_place,
+    gold_of,
     gold_values,
-    integer_of,
     is_media,
     meta_name,
     option_name,
@@ -27,8 +26,9 @@ from merilo.datasets.own_items import (
 from merilo.errors import InputError, UsageError, argument
 from merilo.metrics.answers import Answer
 from merilo.settings import OUTPUT, CheckedSettings, Help
+from merilo.strict_json import Json
 from merilo.text import Language, Text
-from merilo.wording import choices, listed, shortened
+from merilo.wording import choices, listed
 
 #: The form of an answer that a user can name.
 AnswerForm: TypeAlias = Literal["choice", "integer", "text"]
@@ -112,49 +112,38 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
         InputError: gold answers do not fit the options.
     """
     table = _Table(rows, file, tuple(dict.fromkeys(name for row in rows for name in row.values)))
-    given = (wishes.id, wishes.group, wishes.cluster, *wishes.question, *wishes.options, *wishes.gold)
-    for name in given:
+    named = (wishes.id, wishes.group, wishes.cluster, *wishes.question, *wishes.options, *wishes.gold)
+    for name in named:
         if name is not None and name != NONE and name not in table.columns:
             raise UsageError(f"there is no column '{name}' ({choices(name, table.columns)})", file=file)
     media = table.media(wishes.question)
     shown = wishes.question or (*media, *_questions(table))
     texts = [str(value) for name in shown if name not in media for value in table.filled(name)[:200]]
     language = wishes.language or _language(" ".join(texts))
-    columns = ItemColumns(options=_options(table, wishes, shown))
+    columns = ItemColumns(options=_options(table, wishes, shown), gold_after=wishes.gold_after)
     beside = columns.options[0].rpartition(".")[0] if len(columns.options) == 1 else ""
     labels = table.find("option labels", table.lists, inside=beside) if beside else None
-    columns = replace(columns, option_labels=labels)
-    answer, columns = _answer(table, columns, wishes, shown, language)
+    answer, columns = _answer(table, replace(columns, option_labels=labels), wishes, shown, language)
     taken = {*shown, *columns.gold, *columns.options, labels}
-    identity = _wished(wishes.id, lambda: table.find("id", table.identifies))
-    group = _wished(
-        wishes.group,
-        lambda: table.find("group", lambda name: name not in {*taken, identity} and table.categories(name)),
-    )
+    identity = _wished(wishes.id, table.find("id", table.identifies))
+    free = [name for name in table.columns if name not in {*taken, identity} and table.categories(name)]
+    group = _wished(wishes.group, table.find("group", free.__contains__))
     context = next((name for name in shown[:-1] if name not in media and table.repeats(name)), None)
-    cluster = _wished(
-        wishes.cluster,
-        lambda: context or table.find("cluster", lambda name: name != group and table.repeats(name)),
-    )
+    other = table.find("cluster", lambda name: name != group and table.repeats(name))
+    cluster = _wished(wishes.cluster, context or other)
     wanted = [name for name in (group, cluster) if name is not None and name not in taken]
-    others = [
-        name
-        for name in table.columns
-        if name not in {*taken, identity} and not _TELLING.search(name) and table.categories(name)
-    ]
-    columns = replace(columns, id=identity, meta=tuple(dict.fromkeys([*wanted, *others])))
+    meta = dict.fromkeys([*wanted, *(name for name in free if not _TELLING.search(name))])
+    columns = replace(columns, id=identity, meta=tuple(meta))
     declared = _declared(table, wishes.name or file.stem, shown, media, answer, columns, language)
     fields = {column: field for field, column in (declared.items or columns).fields.items()}
-    extra = None if group is None else f"{declared.metrics[0]}.{{{fields.get(group, meta_name(group))}}}"
-    declared = replace(
-        declared, extra=extra, cluster=None if cluster is None else fields.get(cluster, meta_name(cluster))
-    )
+    by, shared = (name and fields.get(name, meta_name(name)) for name in (group, cluster))
+    declared = replace(declared, extra=by and f"{declared.metrics[0]}.{{{by}}}", cluster=shared)
     return declared, language, [*_notes(table, columns)]
 
 
-def _wished(wish: str | None, otherwise: Callable[[], str | None]) -> str | None:
-    """Return the column that a user names, none for "none", or else a guess."""
-    return otherwise() if wish is None else None if wish == NONE else wish
+def _wished(wish: str | None, guessed: str | None) -> str | None:
+    """Return the column that a user names, none for "none", or else the guess."""
+    return guessed if wish is None else None if wish == NONE else wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +159,10 @@ class _Table:
 
     def filled(self, name: str) -> list[Any]:
         return [value for value in self.values(name) if not _empty(value)]
+
+    def read(self, answer: Answer, columns: ItemColumns) -> list[Json]:
+        """Return the gold answer of each row; a row whose gold answer does not fit is an error."""
+        return [gold_of(row, answer, columns, self.file) for row in self.rows]
 
     def find(self, role: str, fits: Callable[[str], bool], *, inside: str = "") -> str | None:
         """Return the first column with a usual name of a role, perhaps inside an object, that passes a test."""
@@ -271,7 +264,6 @@ def _answer(
     table: _Table, columns: ItemColumns, wishes: Wishes, shown: Sequence[str], language: Language
 ) -> tuple[Answer, ItemColumns]:
     """Return the form of an answer, and the columns with those of the gold answers."""
-    columns = replace(columns, gold_after=wishes.gold_after)
     taken = {*shown, *columns.options, columns.option_labels}
     candidates = [wishes.gold] if wishes.gold else [*_gold_columns(table, taken)]
     if len(columns.options) > 1 and _plain(columns.options[0]) in USUAL["right option"] and not wishes.gold:
@@ -283,81 +275,56 @@ def _answer(
             f"{argument('gold', NONE)} if there are none (choose from: {listed(table.columns)})",
             file=table.file,
         )
-    if not columns.options:
-        rivals = [one for one in candidates if len(one) == 1 and _plain(one[0]) in _RIVALS]
-        if len(rivals) > 1 and len({tuple(map(str, table.values(one[0]))) for one in rivals}) > 1:
-            raise UsageError(
-                f"each of {listed([one[0] for one in rivals])} may hold the gold answers: say which with "
-                f"{argument('gold', 'COLUMN')}",
-                file=table.file,
-            )
-        return _open(table, replace(columns, gold=candidates[0]), wishes.answer, language)
+    if columns.options:
+        return _by_options(table, columns, candidates, wishes.gold_is)
+    rivals = [names[0] for names in candidates if len(names) == 1 and _plain(names[0]) in _RIVALS]
+    if len(rivals) > 1 and len({tuple(map(str, table.values(name))) for name in rivals}) > 1:
+        raise UsageError(
+            f"each of {listed(rivals)} may hold the gold answers: say which with {argument('gold', 'COLUMN')}",
+            file=table.file,
+        )
+    return _open(table, replace(columns, gold=candidates[0]), wishes.answer, language)
+
+
+def _by_options(
+    table: _Table, columns: ItemColumns, candidates: Sequence[tuple[str, ...]], wanted: GoldForm | None
+) -> tuple[Answer, ItemColumns]:
+    """Return labels, and the first columns of gold answers that name options in the same way in every row.
+
+    Raises:
+        InputError: no form of gold answers fits all rows.
+        UsageError: several forms fit and mean different options.
+    """
     most = max(len(options_of(row, columns.options)) for row in table.rows)
     if most > _MOST_OPTIONS:
         raise UsageError(f"a question has {most} options; {_MOST_OPTIONS} are the most", file=table.file)
     answer = Answer(kind="choice", labels=tuple(chr(ord("A") + place) for place in range(most)))
-    first: InputError | None = None
+    faults: list[InputError] = []
     for gold in candidates:
-        chosen = replace(columns, gold=gold)
-        try:
-            return answer, replace(chosen, gold_is=_gold_is(table, chosen, wishes.gold_is) if gold else None)
-        except InputError as error:
-            first = first or error
-    raise first or UsageError("no gold answer fits", file=table.file)
-
-
-def _gold_is(table: _Table, columns: ItemColumns, wanted: GoldForm | None) -> GoldForm:
-    """Return how gold answers name the options.
-
-    Raises:
-        InputError: no form fits all rows.
-        UsageError: several forms fit and mean different options.
-    """
-    if {*columns.gold} & {*columns.options}:
-        return "text"
-    placed: dict[GoldForm, list[int | None]] = {}
-    failed: dict[GoldForm, QuestionRow] = {}
-    for form in FORMS if wanted is None else (wanted,):
-        for row in table.rows:
-            gold = gold_values(row, columns.gold, columns.gold_after)
-            own = options_of(row, [columns.option_labels]) if columns.option_labels else []
-            place = gold_place(gold[0], form, options_of(row, columns.options), own) if gold else None
-            if gold and (place is None or len(gold) > 1):
-                failed[form] = row
-                break
-            placed.setdefault(form, []).append(place)
-    fitting = [form for form in placed if form not in failed]
-    column = ", ".join(columns.gold)
-    if not fitting:
-        row = max(failed.values(), key=lambda one: one.number)
-        gold = gold_values(row, columns.gold, columns.gold_after)
-        how = (
-            f" ({argument('gold_is', wanted, given=wanted)})" if wanted else " by its letter, number or text"
-        )
-        raise InputError(
-            f"the gold answer {listed([shortened(str(one)) for one in gold])} names none of the options "
-            f"{listed([shortened(one) for one in options_of(row, columns.options)])}{how}",
-            file=table.file,
-            row=row.number,
-            field=column,
-        )
-    best, *others = fitting
-    if best != "label" and any(placed[form] != placed[best] for form in others):
-        raise UsageError(
-            f"the gold answers can name different options if read as {' or as '.join(fitting)}: say which with "
-            f"{argument('gold_is', 'FORM')}",
-            file=table.file,
-            field=column,
-        )
-    return best
+        read: dict[GoldForm, list[Json]] = {}
+        forms = ("text",) if {*gold} & {*columns.options} else FORMS if wanted is None else (wanted,)
+        for form in forms:
+            try:
+                read[form] = table.read(answer, replace(columns, gold=gold, gold_is=form))
+            except InputError as error:
+                faults.append(error)
+        if read and "label" not in read and len({tuple(map(str, one)) for one in read.values()}) > 1:
+            raise UsageError(
+                f"the gold answers can name different options if read as {' or as '.join(read)}: say which with "
+                f"{argument('gold_is', 'FORM')}",
+                file=table.file,
+                field=", ".join(gold),
+            )
+        if read:
+            return answer, replace(columns, gold=gold, gold_is=next(iter(read)) if gold else None)
+    raise max(faults, key=lambda error: error.place.row or 0)
 
 
 def _open(
     table: _Table, columns: ItemColumns, wanted: AnswerForm | None, language: Language
 ) -> tuple[Answer, ItemColumns]:
-    """Return the form of an answer without options."""
-    gold = [(row, gold_values(row, columns.gold, columns.gold_after)) for row in table.rows]
-    known = [values for _, values in gold if values]
+    """Return the form of an answer without options: yes or no, few labels, whole numbers, or else texts."""
+    known = [found for row in table.rows if (found := gold_values(row, columns.gold, columns.gold_after))]
     single = all(len(values) == 1 for values in known)
     texts = [str(values[0]).strip() for values in known]
     if columns.gold_after is None and texts and single and all("####" in text for text in texts):
@@ -379,12 +346,13 @@ def _open(
     if wanted == "choice":
         none = f"no options were found: name their columns with {argument('options', 'COLUMN')}"
         raise UsageError(none, file=table.file)
-    strange = next((row for row, one in gold if one and (len(one) > 1 or integer_of(one[0]) is None)), None)
-    if wanted == "integer" and strange is not None:
-        place = {"file": table.file, "row": strange.number, "field": ", ".join(columns.gold)}
-        raise InputError("the gold answer is not a whole number", **place)  # type: ignore[arg-type]
-    if wanted == "integer" or (wanted is None and strange is None):
-        return Answer(kind="integer"), columns
+    if wanted != "text":
+        try:
+            table.read(Answer(kind="integer"), columns)
+            return Answer(kind="integer"), columns
+        except InputError:
+            if wanted == "integer":
+                raise
     everything = "\n".join(str(text) for values in known for text in values)
     signs = (sign for sign in (";", "|", "¦", " // ") if sign not in everything)
     return Answer(kind="text", alternatives=None if single else next(signs, "\x1f")), columns

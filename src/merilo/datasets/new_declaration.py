@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from merilo.atomic_write import refuse_existing, write_bytes, write_text
+from merilo.atomic_write import refuse_existing, write_text
 from merilo.datasets.custom import declaration_text
 from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.folders import folder_dataset, is_folder_dataset
 from merilo.datasets.guessing import NONE, Wishes, guess
-from merilo.datasets.own_items import QuestionRow, media_content, media_path, read_rows, read_splits
+from merilo.datasets.own_items import QuestionRow, media_path, read_rows, read_splits
 from merilo.datasets.rendering import in_english
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, laid_open
@@ -74,7 +74,6 @@ def new_declaration(
     place = out or (source / _NAME if folder else source.with_suffix(".yaml"))
     place = place if place.suffix in {".yaml", ".yml"} else place / _NAME
     refuse_existing(place, force=force)
-    media: dict[Path, bytes] = {}
     if folder:
         made = folder_dataset(source)
         declared, language, notes = _grouped(made.declared, wishes), wishes.language, [*made.notes]
@@ -87,7 +86,7 @@ def new_declaration(
         columns = replace(declared.items or ItemColumns(), file=str(source), shots=solved)
         declared = replace(declared, items=columns)
         for path in filter(None, (source, shots)):
-            media |= dict(_media(read_rows(path) or [], declared, path))
+            _check_media(read_rows(path) or [], declared, path)
     columns = declared.items or ItemColumns()
     # Every row is read before anything is written.
     splits = read_splits(Path(str(columns.file)), declared)
@@ -96,9 +95,6 @@ def new_declaration(
         if all(item.value(field) is None for item in items):
             known = dict.fromkeys(name for item in items for name, _ in laid_open(item.meta))
             raise UsageError(f"no item has the field '{field}' ({choices(field, [*known])})")
-    for path, content in media.items():
-        if not path.exists():
-            write_bytes(path, content)
     near = replace(columns, file=_near(columns.file, place), shots=_near(columns.shots, place))
     write_text(place, declaration_text(replace(declared, items=near)))
     language = language or ("en" if in_english(declared, items) else "ru")
@@ -131,15 +127,12 @@ def _near(file: str | None, place: Path) -> str | None:
     )
 
 
-def _media(rows: Sequence[QuestionRow], declared: Dataset, file: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield the file, below `samples/`, and the content of each picture or sound of the rows."""
+def _check_media(rows: Sequence[QuestionRow], declared: Dataset, file: Path) -> None:
+    """Check that every picture or sound of the rows is a file below `samples/`, beside the file of the rows."""
     columns = declared.items or ItemColumns()
     for row in rows:
         for field in declared.media:
-            value = row.values.get(columns.fields.get(field, field))
-            if (path := media_path(value)) is None:
-                continue
-            content, beside = media_content(value), file.parent / str(value)
-            if content is None and not beside.is_file():
-                raise InputError("names a file that does not exist", file=file, row=row.number, field=field)
-            yield file.parent / path, content[0] if content else beside.read_bytes()
+            path = media_path(row.values.get(columns.fields.get(field, field)))
+            if path is not None and not (file.parent / path).is_file():
+                none = f"names a file that does not exist: {path}"
+                raise InputError(none, file=file, row=row.number, field=field)

@@ -7,15 +7,13 @@ for items with a picture or with more options first.
 from __future__ import annotations
 
 import ast
-import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from itertools import count
-from mimetypes import guess_extension
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -25,7 +23,7 @@ from merilo.datasets.rendering import PLACEHOLDER, prompts
 from merilo.errors import InputError, UsageError
 from merilo.files import read_parquet, read_table
 from merilo.items import Item, Split, list_of_records
-from merilo.metrics.answers import LONGEST_LITERAL
+from merilo.metrics.answers import LONGEST_LITERAL, Answer
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed, shortened, shown
 
@@ -35,11 +33,9 @@ QUESTION_SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parq
 #: The keys of an item in the benchmark's format.
 _READY: Final = {"inputs", "meta"}
 
-_DATA_URI: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 _PATH: Final = re.compile(
     r"[^\s:]+\.(?:png|jpe?g|webp|gif|bmp|svg|mp3|wav|ogg|flac|m4a|mp4|webm|mov)", re.IGNORECASE
 )
-_BEGINNINGS: Final = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif", b"RIFF": ".webp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +191,7 @@ def _cell(text: str | None) -> Json:
 def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         name = f"{prefix}{key}"
-        # The hub stores a picture or sound as its bytes and path.
-        if isinstance(value, Mapping) and value.keys() != {"bytes", "path"}:
+        if isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
         elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             for inner in dict.fromkeys(inner for one in value for inner in one):
@@ -300,37 +295,52 @@ def _options_and_gold(
     row: QuestionRow, declared: Dataset, path: Path, identity: Json
 ) -> tuple[dict[str, Json], Json]:
     """Return the options by field and the gold answer of a row."""
-    columns = cast("ItemColumns", declared.items)
-    gold = gold_values(row, columns.gold, columns.gold_after)
-    where: dict[str, Any] = {"file": path, "row": row.number, "field": ", ".join(columns.gold)}
+    columns, labels = cast("ItemColumns", declared.items), declared.answer.labels
+    gold = gold_of(row, declared.answer, columns, path)
     if not columns.options:
-        return {}, gold_answer(gold, declared, where)
-    texts, labels = options_of(row, columns.options), declared.answer.labels
+        return {}, gold
+    texts = options_of(row, columns.options)
     if not 2 <= len(texts) <= len(labels):
-        raise InputError(
-            f"has {len(texts)} options, but the declaration has {len(labels)} labels",
-            **{**where, "field": ", ".join(columns.options)},
-        )
+        many = f"has {len(texts)} options, but the declaration has {len(labels)} labels"
+        raise InputError(many, file=path, row=row.number, field=", ".join(columns.options))
     order = [*range(len(texts))]
     if {*columns.gold} & {*columns.options}:
         order.sort(
             key=lambda place: blake2b(f"{declared.name} {identity} {place}".encode(), digest_size=8).digest()
         )
-    shown_options: dict[str, Json] = {
+    options: dict[str, Json] = {
         option_name(label): texts[place] for label, place in zip(labels, order, strict=False)
     }
+    return options, None if gold is None else labels[order.index(labels.index(str(gold)))]
+
+
+def gold_of(row: QuestionRow, answer: Answer, columns: ItemColumns, path: Path) -> Json:
+    """Return the gold answer of a row as the dataset writes it, the label of an option; `None` without one.
+
+    Raises:
+        InputError: it names no option, or is not of the kind that the dataset declares.
+    """
+    gold = gold_values(row, columns.gold, columns.gold_after)
     if not gold:
-        return shown_options, None
-    form = columns.gold_is or "letter"
-    own = options_of(row, [columns.option_labels]) if columns.option_labels else []
-    place = gold_place(gold[0], form, texts, own)
-    if place is None or len(gold) > 1:
-        raise InputError(
-            f"the gold answer {listed([shortened(_text(one)) for one in gold])} names none of the "
-            f"{len(texts)} options (gold_is: {form})",
-            **where,
-        )
-    return shown_options, labels[order.index(place)]
+        return None
+    if answer.kind == "text":
+        return (answer.alternatives or "").join(map(_text, gold if answer.alternatives else gold[:1]))
+    if columns.options:
+        texts, form = options_of(row, columns.options), columns.gold_is or "letter"
+        own = options_of(row, [columns.option_labels]) if columns.option_labels else []
+        place = gold_place(gold[0], form, texts, own)
+        label = None if place is None or place >= len(answer.labels) else answer.labels[place]
+        expected = f"names none of the options {listed([*map(shortened, texts)])} (gold_is: {form})"
+    elif answer.kind == "integer":
+        label, expected = integer_of(gold[0]), "is not a whole number"
+    else:
+        label = _label_of(gold[0], answer.labels, columns.gold_is)
+        expected = f"is not one of {listed(answer.labels)}"
+    if label is None or len(gold) > 1:
+        given = listed([shortened(_text(one)) for one in gold])
+        field = ", ".join(columns.gold)
+        raise InputError(f"the gold answer {given} {expected}", file=path, row=row.number, field=field)
+    return label
 
 
 def gold_values(row: QuestionRow, columns: Sequence[str], after: str | None = None) -> list[Any]:
@@ -373,28 +383,6 @@ def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[
     return names.index(text) if names.count(text) == 1 else None
 
 
-def gold_answer(gold: Sequence[Json], declared: Dataset, where: Mapping[str, Any]) -> Json:
-    """Return the gold answer of an item without options.
-
-    Raises:
-        InputError: it is not of the kind that the dataset declares.
-    """
-    answer = declared.answer
-    if not gold:
-        return None
-    if answer.kind == "text":
-        return (answer.alternatives or "").join(
-            _text(one) for one in gold[: None if answer.alternatives else 1]
-        )
-    found = integer_of(gold[0]) if answer.kind == "integer" else label_of(gold[0], declared)
-    if found is None or len(gold) > 1:
-        expected = "a whole number" if answer.kind == "integer" else f"one of {listed(answer.labels)}"
-        raise InputError(
-            f"the gold answer {listed([shortened(_text(one)) for one in gold])} is not {expected}", **where
-        )
-    return found
-
-
 def integer_of(value: Json) -> str | None:
     """Return a whole number in digits, `None` for anything else; `1,250`, `$40` and `7.0` are whole numbers.
 
@@ -409,50 +397,24 @@ def integer_of(value: Json) -> str | None:
     return str(int(found[1])) if found and len(found[1]) < 1000 else None
 
 
-def label_of(value: Json, declared: Dataset) -> str | None:
+def _label_of(value: Json, labels: Sequence[str], form: GoldForm | None) -> str | None:
     """Return the label that a gold answer means; `true` is the first of two labels, `false` the second."""
-    labels = declared.answer.labels
     text = _text(value).strip().casefold()
     folded = {label.casefold(): label for label in labels}
     if text not in folded and len(labels) == 2 and text in {"true", "false"}:
         return labels[text == "false"]
-    form = declared.items.gold_is if declared.items else None
-    if (
-        form in {"from-0", "from-1"}
-        and (place := gold_place(value, cast("GoldForm", form), labels)) is not None
-    ):
+    if form in {"from-0", "from-1"} and (place := gold_place(value, form, labels)) is not None:
         return labels[place]
     return folded.get(text)
 
 
 def media_path(value: Any) -> str | None:  # noqa: ANN401 - any value of a file
-    """Return the path of a picture or sound below the folder of the file; `None` if the row has none.
-
-    A file inside the row is named by its content. A path gets the folder `samples/`, unless it has it.
-    """
-    if (content := media_content(value)) is not None:
-        return f"samples/{sha256(content[0]).hexdigest()[:16]}{content[1]}"
+    """Return the path of a picture or sound below the folder of the file, in `samples/`; `None` without one."""
     if not isinstance(value, str) or not value:
         return None
     return value if value.startswith("samples/") else f"samples/{value}"
 
 
-def media_content(value: Any) -> tuple[bytes, str] | None:  # noqa: ANN401 - any value of a file
-    """Return the bytes and the suffix of a file that a row contains as a data URI or as bytes; else `None`."""
-    if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
-        content = cast("bytes", value["bytes"])
-        own = Path(str(value.get("path") or "")).suffix
-        return content, next(
-            (end for start, end in _BEGINNINGS.items() if content.startswith(start)), own or ".bin"
-        )
-    if isinstance(value, str) and (found := _DATA_URI.match(value)):
-        try:
-            return base64.b64decode(value[found.end() :], validate=True), guess_extension(found[1]) or ".bin"
-        except ValueError:
-            return None
-    return None
-
-
 def is_media(value: Any) -> bool:  # noqa: ANN401 - any value of a file
-    """Return whether a value is a picture or sound, or the path of one."""
-    return media_content(value) is not None or (isinstance(value, str) and _PATH.fullmatch(value) is not None)
+    """Return whether a value is the path of a picture, a sound or a film."""
+    return isinstance(value, str) and _PATH.fullmatch(value) is not None

@@ -16,6 +16,7 @@ from merilo.datasets.validation.prompts import texts_in
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import program_golds, program_tests
+from merilo.metrics.exam import TASKS, incomplete_variants
 from merilo.wording import listed
 
 _SHOWN_IDS: Final = 10
@@ -261,17 +262,8 @@ def _check_program(place: LocatedItem, contents: Contents) -> None:
         contents.wrong(place, "outputs", f"has {len(golds)} results for {len(tests)} tests")
 
 
-#: The tasks of a variant of the exam; task 8 is five questions.
-TASKS: Final = (
-    *map(str, range(1, 8)),
-    *(f"8_{number}" for number in range(5)),
-    *map(str, range(9, 27)),
-)
-
-#: Points of a variant, and of the tasks that give more than one.
-POINTS: Final = 34
+#: Points of the tasks that give more than one.
 _SCORES: Final = {"16": 2, "26": 4}
-
 _TEXT_TASKS: Final = frozenset({"2", "4", "5", "6", "7", "13", "14", "24"})
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(,[^\W\d_]+(?:-[^\W\d_]+)*)*")
 _CHOICE_TYPES: Final = tuple(
@@ -280,20 +272,19 @@ _CHOICE_TYPES: Final = tuple(
 
 
 def _check_exam(contents: Contents) -> None:
-    """Check each item of USE, and each variant of the splits with complete variants, which the train split lacks."""
-    variants: dict[tuple[str, str], list[LocatedItem]] = {}
+    """Check each item of USE; and if their `meta` are right, each variant but those of the train split."""
+    splits: dict[str, list[LocatedItem]] = {}
+    spoilt = set()
     for place in contents.places:
         for key, fault in _exam_faults(place.item):
             contents.wrong(place, key, fault)
-        # The hub calls the dev split `validation`.
-        if (
-            place.split in {"test", "dev", "validation"}
-            and (number := place.item.meta.get("variant")) is not None
-        ):
-            variants.setdefault((place.split, str(number)), []).append(place)
-    for (_, variant), places in variants.items():
-        for fault in _variant_faults([place.item for place in places]):
-            contents.report.wrong(places[0].file, places[0].path.split("[")[0], f"variant {variant} {fault}")
+            spoilt |= {place.split} if key.startswith("meta") else set()
+        splits.setdefault(place.split, []).append(place)
+    # The hub calls the dev split `validation`.
+    for places in (splits[name] for name in {"test", "dev", "validation"} & splits.keys() - spoilt):
+        for variant, tasks in incomplete_variants([place.item for place in places]).items():
+            how = f"lacks task {', '.join(tasks)}" if tasks else "has a task more than once"
+            contents.report.wrong(places[0].file, places[0].path.split("[")[0], f"variant {variant} {how}")
 
 
 def _exam_faults(item: Item) -> Iterator[tuple[str, str]]:
@@ -320,16 +311,3 @@ def _exam_faults(item: Item) -> Iterator[tuple[str, str]]:
     elif task == "16" and len({*gold.split(",")}) < 2:
         # With a single gold number, any other number would count as one error and earn a point.
         yield "outputs", "must be at least two numbers in task 16"
-
-
-def _variant_faults(items: list[Item]) -> Iterator[str]:
-    tasks = Counter(str(item.meta.get("id_task")) for item in items)
-    if len(items) != len(TASKS):
-        yield f"has {len(items)} items, not {len(TASKS)}"
-    if missing := [task for task in TASKS if not tasks[task]]:
-        yield f"lacks task {', '.join(missing)}"
-    if twice := [task for task in TASKS if tasks[task] > 1]:
-        yield f"has task {', '.join(twice)} more than once"
-    points = sum(score for item in items if isinstance(score := item.meta.get("score"), int))
-    if points != POINTS:
-        yield f"gives {points} points, not {POINTS}"
