@@ -26,11 +26,11 @@ import mixed_crowds
 import numpy as np
 import polars as pl
 from appendix import heading, line, percent
+from merilo.baselines.decision_rule import decision_rule, two_ways
 from numpy.typing import NDArray
 from populations import POPULATIONS, Population, answered
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.datasets.declaration import undeclared
 from merilo.items import Item
 from merilo.metrics.metric import Score

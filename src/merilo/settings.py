@@ -502,33 +502,6 @@ class InputSettings(CheckedSettings):
     skills: Annotated[
         Path | None, Help("The platform's skills: a table of annotators and their skill values.", INPUT)
     ] = None
-    population: Annotated[
-        Path | None,
-        Help(
-            "The whole dataset, if the items are a sample of it: its items, a table of strata with "
-            "the column count, or a study's weights.csv.",
-            SAMPLE,
-            "FILE",
-        ),
-    ] = None
-    strata: Annotated[
-        tuple[str, ...],
-        Help(
-            "The fields of the items that define the strata of --population; may be given several times.",
-            SAMPLE,
-            "FIELD[,FIELD]",
-        ),
-    ] = ()
-
-    @property
-    def fields_of_strata(self) -> list[str]:
-        """The fields of `strata`, which commas may separate.
-
-        Example:
-            >>> InputSettings(strata=("domain,difficulty", "author")).fields_of_strata
-            ['domain', 'difficulty', 'author']
-        """
-        return [name.strip() for text in self.strata for name in text.split(",") if name.strip()]
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.

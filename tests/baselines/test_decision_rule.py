@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from command import merilo
 from exports import row, toloka, written
-
 from merilo.baselines.decision_rule import exclusion_variance, tie_weights
+
 from merilo.people.decision import PoolVotes
 from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import Encoding, Votes, encode

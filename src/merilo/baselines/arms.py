@@ -20,19 +20,11 @@ from merilo.baselines.evidence import Evidence
 from merilo.baselines.people_table import counted_points
 from merilo.errors import DataError
 from merilo.estimate import Estimate
-from merilo.people.uncertainty.two_way import (
-    LEAST_ANNOTATORS,
-    Ballots,
-    ItemInfluences,
-    answer_influences,
-    as_many_each,
-    groups_apart,
-    influences,
-)
+from merilo.people.influence import as_many_each, by_cluster, consensus_influence, person_influence
 from merilo.people.votes import IntArray, Votes
-from merilo.records import Span
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
+from merilo.statistics.crossed import LEAST_ANNOTATORS, Influence, apart, crossed
 from merilo.text import Text
 from merilo.wording import listed
 
@@ -163,46 +155,25 @@ def _apart(name: str, first: _Side, second: _Side) -> list[Estimate]:
     numbers = first.evidence.pool.everyone.items
     clusters = known.codes([int(numbers[first.number[key]]) for key in common]) if known else None
     sides = [side.on(common, clusters) for side in (first, second)]
-    few = [(votes.where(mask), score[mask])
-           for (votes, score), mask in zip(sides, as_many_each(sides[0][0], sides[1][0]), strict=True)]  # fmt: skip
-    people = min(int(np.unique(votes.annotator).shape[0]) for votes, _ in few)
+    masks = as_many_each(sides[0][0], sides[1][0])
+    few = [(votes.where(mask), score[mask]) for (votes, score), mask in zip(sides, masks, strict=True)]
+    enough = min(len(np.unique(votes.annotator)) for votes, _ in few) >= LEAST_ANNOTATORS
     made = []
     for what, title in names.items():
-        of_person = what == "person"
-        pairs = [
-            (
-                votes,
-                _person_influence(votes, score)
-                if of_person
-                else influences(votes, score, unseen=np.zeros(votes.items)),
-            )
-            for votes, score in (sides if of_person else few)
-        ]
-        *_, found = groups_apart(pairs[0], pairs[1], clusters=clusters)
-        enough = people >= LEAST_ANNOTATORS
-        made.append(
-            Estimate(
-                name=title,
-                value=found.value,
-                ci95=Span.of(found.interval()) if enough else None,
-                n=len(common),
-                people=sum(int(np.unique(votes.annotator).shape[0]) for votes, _ in sides),
-                reason=None if enough else f"an arm has fewer than {LEAST_ANNOTATORS} annotators",
-            )
+        (ours, first_pull), (theirs, second_pull) = (
+            _influence(votes, score, what) for votes, score in (sides if what == "person" else few)
         )
+        # The people of the two arms are different ones.
+        second_pull = second_pull._replace(person=-1 - second_pull.person)
+        one = crossed(theirs - ours, apart(first_pull, second_pull), (-1.0, 1.0)).estimate(title, len(common))
+        few_people = None if enough else f"an arm has fewer than {LEAST_ANNOTATORS} annotators"
+        made.append(one if enough else one.model_copy(update={"ci95": None, "reason": few_people}))
     return made
 
 
-def _person_influence(votes: Votes, score: FloatArray) -> ItemInfluences:
-    """Return the influence of every answer on the expected score of one answer to each item."""
-    ballots = Ballots.of(votes, score, np.ones(len(votes)), np.zeros(votes.items))
-    of_item = (ballots.totals * ballots.worth).sum(axis=1) / ballots.totals.sum(axis=1)
-    value = float(of_item.mean())
-
-    def pulls(rows: slice) -> FloatArray:
-        totals, worth = ballots.alternatives(rows)
-        return np.asarray((totals * worth).sum(axis=-1) / totals.sum(axis=-1) - value)
-
-    answer, guess = answer_influences(votes, ballots, of_item - value, pulls)
-    none = np.zeros(len(votes))
-    return ItemInfluences(value, of_item.shape[0], of_item - value, answer, ballots.place, guess, none)
+def _influence(votes: Votes, score: FloatArray, what: str) -> tuple[float, Influence]:
+    """Return the score of one person or of the consensus, and the influences on it."""
+    found = person_influence(votes, score)
+    if what == "consensus":
+        found = consensus_influence(votes, score, np.zeros(votes.items)) or found
+    return found[0], by_cluster(found[1], votes)

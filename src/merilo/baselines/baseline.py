@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import polars as pl
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from merilo.baselines.arms import PEOPLE, arm_differences
-from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
-from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.doubtful_items import DoubtfulItems
-from merilo.baselines.estimates import Estimates, MetricEstimate, why_items_alone
+from merilo.baselines.estimates import Estimates, by_majority_alone
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import SIMULATED
-from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
@@ -31,16 +28,12 @@ from merilo.baselines.study_input import ArmInput
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError, UsageError
 from merilo.estimate import Estimate, Finding
-from merilo.metrics.metric import Score
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
-from merilo.people.uncertainty.annotator_accuracy import Person
-from merilo.people.uncertainty.dataset_estimate import DatasetValue
-from merilo.people.uncertainty.two_way import TwoWay
-from merilo.records import Ends, Number, Object, Record, Span, rounded
+from merilo.records import Number, Object, Record
 from merilo.responses import Responses
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import Json, read_json
@@ -58,16 +51,6 @@ BASELINE_FILE: Final = "baseline.json"
 #: The record in a folder of `merilo report --out`, in two files.
 METRICS_FILE: Final = "metrics.json"
 COSTS_FILE: Final = "costs.json"
-
-
-class WithIntervals(Record):
-    """A record with an interval over items alone, and one over items and annotators."""
-
-    @property
-    def interval(self) -> Span | None:
-        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
-        over_both, over_items = (getattr(self, name, None) for name in ("over_both", "over_items"))
-        return cast("Span | None", over_both or over_items)
 
 
 class ResponseCounts(Record):
@@ -132,107 +115,6 @@ class ResolvedBy(Record):
     parts: int = 0
 
 
-class StandardErrors(Record):
-    """The two parts of a standard error."""
-
-    items: Number = None
-    annotators: Number = None
-
-
-class PersonRecord(Record):
-    """The metric of one annotator."""
-
-    annotator: str
-    value: Number
-    n: int
-    over_items: Ends = None
-    ci95_chosen_among_all: Ends = None
-    shrunk: Number = None
-
-
-class SinglePerson(Record):
-    """The metric if one answer is drawn at random for every item; only `reason` if it is not defined."""
-
-    metric: str | None = None
-    mean: Number = Field(default=None, alias="value")
-    reason: str | None = None
-    ci95: Ends = None
-    method: str | None = None
-    spread: Number = None
-    spread_ci95: Ends = None
-    annotators: int = 0
-    answers: int = 0
-    items: int = 0
-    min_answers: int = 0
-    with_min_answers: int = 0
-    best: PersonRecord | None = None
-    worst: PersonRecord | None = None
-
-
-class DroppedItems(Record):
-    """The metric if no item were left out: those without a majority count as wrong, or are decided by most votes."""
-
-    n: int = 0
-    dropped: int = 0
-    dropped_counted_as_wrong: Number = None
-    dropped_resolved_by_plurality: Number = None
-
-
-class SingleOnDataset(Record):
-    """The metric of single answers on the whole dataset."""
-
-    mean: Number = None
-    n: int = 0
-    over_both: Ends = None
-    method_over_both: str | None = None
-    standard_error: StandardErrors = StandardErrors()
-
-
-class OnDataset(WithIntervals):
-    """A metric on the whole dataset, of which the items are a sample; only `reason` if it is not defined."""
-
-    value: Number = None
-    reason: str | None = None
-    items: int = 0
-    n: int = 0
-    over_items: Ends = None
-    method: str | None = None
-    over_both: Ends = None
-    method_over_both: str | None = None
-    standard_error: StandardErrors = StandardErrors()
-    single: SingleOnDataset | None = None
-
-
-class MetricRecord(WithIntervals):
-    """A metric of the consensus with its intervals, and of single annotators.
-
-    Only `reason` if it could not be computed.
-    """
-
-    value: Number = None
-    over_items: Ends = None
-    n: int = 0
-    clusters: int | None = None
-    method: str | None = None
-    over_both: Ends = None
-    method_over_both: str | None = None
-    annotators: int | None = None
-    design_effect: Number = None
-    cluster_design_effect: Number = None
-    standard_error: StandardErrors | None = None
-    by_majority: MetricRecord | None = None
-    with_dropped: DroppedItems | None = None
-    single: SinglePerson | None = None
-    dataset: OnDataset | None = None
-    reason: str | None = None
-
-    @property
-    def by_other_majority(self) -> MetricRecord | None:
-        """Return the metric by majorities alone, if they leave items out."""
-        other = self.by_majority
-        return other if other and other.value is not None and other.n and other.n != self.n else None
-
-
 class HumanBenchmark(Record):
     """The values for `human_benchmark` in a dataset's metadata.
 
@@ -240,71 +122,18 @@ class HumanBenchmark(Record):
     """
 
     items: Literal["agreed", "all"] = "all"
-    metrics: dict[str, MetricRecord] = {}
+    metrics: dict[str, Estimate] = {}
 
 
-class StratumRecord(Record):
-    """A stratum of the whole dataset; the weight is null without a used item."""
+class AgreementRecord(Agreement):
+    """The agreement of a study, items without a majority, and how many equal votes make one."""
 
-    stratum: str = ""
-    items: int = 0
-    sampled: int = 0
-    used: int = 0
-    weight: Number = None
-
-
-class PopulationRecord(Record):
-    """The whole dataset in strata, of which the items are a sample."""
-
-    source: str = ""
-    fields: tuple[str, ...] = ()
-    items: int = 0
-    items_of_estimate: int | None = None
-    sampled: int = 0
-    used: int = 0
-    smallest_weight: Number = None
-    largest_weight: Number = None
-    design_effect_of_weights: Number = None
-    effective_items: Number = None
-    strata: tuple[StratumRecord, ...] = ()
-    without_responses: tuple[str, ...] = ()
-
-
-class AgreementRecord(Record):
-    """Coefficients of agreement, alpha with its interval, and items by the size of their majority.
-
-    The agreement of a whole study also counts items without a majority, and how many equal votes make one.
-    """
-
-    krippendorff_alpha: Number = None
-    krippendorff_alpha_ci95: Ends = None
-    fleiss_kappa: Number = None
-    gwet_ac1: Number = None
-    method: str | None = None
-    majority_sizes: dict[int, int] = {}
     level: str | None = None
     low_agreement: int | None = None
     low_agreement_share: Number = None
     max_low_agreement: float | None = None
     min_votes: int | str | None = None
     votes_needed: dict[int, int] = {}
-    n: int | None = None
-
-
-class GroupRecord(Record):
-    """The items with one value of a field, with a key for each metric."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, MetricRecord]
-
-    items: int = 0
-    answers: int | None = None
-    agreement: AgreementRecord | None = None
-
-    @property
-    def metrics(self) -> Mapping[str, MetricRecord]:
-        """Return the metrics by name, the main one first."""
-        return self.__pydantic_extra__
 
 
 class PublishedCost(Record):
@@ -442,12 +271,14 @@ class Baseline(Record):
     item_counts: ItemCounts = Field(default=ItemCounts(), alias="items")
     clusters: ClusterRecord | None = None
     resolved_by: ResolvedBy = ResolvedBy()
-    metrics: dict[str, MetricRecord] = {}
+    metrics: dict[str, Estimate] = {}
+    by_majority_alone: dict[str, Estimate] = {}
     human_benchmark: HumanBenchmark | None = None
-    population: PopulationRecord | None = None
-    single_person: SinglePerson | None = None
+    whole_dataset: dict[str, Estimate] = {}
+    sampled_from: int | None = None
+    single_person: Estimate | None = None
     agreement: AgreementRecord = AgreementRecord()
-    by: dict[str, dict[str, GroupRecord]] = {}
+    groups: tuple[Estimate, ...] = ()
     cost: CostRecord = CostRecord()
     participation: Participation | None = None
     declaration: Object | None = None
@@ -596,7 +427,7 @@ class Baseline(Record):
         return any(one.code == SIMULATED for one in self.findings)
 
     @property
-    def main_metrics(self) -> dict[str, MetricRecord]:
+    def main_metrics(self) -> dict[str, Estimate]:
         """Return the metrics that have a value, without those of groups of items."""
         return {name: one for name, one in self.metrics.items() if one.value is not None and "." not in name}
 
@@ -623,11 +454,8 @@ class Baseline(Record):
 
     @property
     def sampled(self) -> tuple[int, int] | None:
-        """Return the number of items of the study and of the dataset from which they were sampled.
-
-        If they are a sample.
-        """
-        return (self.population.sampled, self.population.items) if self.population else None
+        """Return the number of items of the study and of the dataset from which they were sampled, if they were."""
+        return (self.item_counts.total or 0, self.sampled_from) if self.sampled_from else None
 
     def parsed_settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
         """Return the settings by which the items were decided, and the dataset's declaration.
@@ -718,15 +546,12 @@ def record_of(evidence: Evidence) -> Baseline:
         ),
         clusters=cluster_record(evidence.clusters),
         resolved_by=resolved_by(decided.resolved_by),
-        metrics=_metrics(estimates, evidence.whole),
+        metrics=estimates.all()
+        | {name: Estimate(name=name, reason=why) for name, why in estimates.missing.items()},
+        by_majority_alone=dict(estimates.by_majority_alone),
         human_benchmark=_human_benchmark(estimates, evidence.settings),
-        population=None if evidence.whole is None else population_record(evidence.whole),
-        single_person=_headline_person(estimates),
+        single_person=estimates.single_person,
         agreement=_agreement(evidence),
-        by={
-            field: {value: _group(group) for value, group in groups.items()}
-            for field, groups in evidence.groups.items()
-        },
         cost=cost_record(evidence.cost),
         declaration=declaration_json(evidence.declaration),
         gold=None if evidence.gold is None else _gold(evidence.gold),
@@ -735,6 +560,10 @@ def record_of(evidence: Evidence) -> Baseline:
         provenance=made_by,
     )
     more: dict[str, object] = {}
+    if evidence.groups:
+        more["groups"] = evidence.groups
+    if evidence.whole and study.population:
+        more |= {"whole_dataset": dict(evidence.whole), "sampled_from": study.population.items}
     if signals := count_signals(evidence.responses):
         more["signals"] = signals
     if came := evidence.responses.participation:
@@ -792,59 +621,6 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
     )
 
 
-def population_record(whole: DatasetEstimates) -> PopulationRecord:
-    """Return the dataset, its strata and the weights of their items."""
-    weights = [one.weight for one in whole.strata if one.weight is not None]
-    return PopulationRecord.of(
-        whole.population,
-        source=PurePath(whole.population.source).name,
-        items_of_estimate=whole.items,
-        sampled=len(whole.population.of),
-        used=int(whole.sample.stratum.shape[0]),
-        smallest_weight=min(weights),
-        largest_weight=max(weights),
-        design_effect_of_weights=whole.sample.design_effect,
-        effective_items=whole.sample.effective_items,
-        strata=tuple(StratumRecord.of(one, stratum=one.name, sampled=one.asked) for one in whole.strata),
-        without_responses=tuple(one.name for one in whole.empty),
-    )
-
-
-def estimate_on_dataset(one: DatasetEstimate, whole: DatasetEstimates) -> OnDataset:
-    """Return a metric on the whole dataset."""
-    crowd, single = one.crowd, one.single
-    return OnDataset.of(
-        crowd,
-        items=whole.items,
-        over_items=Span.of(crowd.interval),
-        method=crowd.interval.method if crowd.interval else None,
-        over_both=Span.of(crowd.both),
-        method_over_both=crowd.both.method if crowd.both else None,
-        standard_error=_errors(crowd),
-        single=None
-        if single is None
-        else SingleOnDataset(
-            mean=single.value,
-            n=single.n,
-            over_both=Span.of(single.both),
-            method_over_both=single.both.method if single.both else None,
-            standard_error=_errors(single),
-        ),
-    )
-
-
-def score_record(score: Score, **more: object) -> MetricRecord:
-    """Return the value of a score, its 95 % interval, its number of items, and more fields."""
-    return MetricRecord.model_validate(
-        {"value": score.value, "over_items": Span.of(score.interval), "n": score.n, **more}
-    )
-
-
-def ends_over_both(crowd: TwoWay | None) -> Span | None:
-    """Return the interval over items and annotators; `None` if it is not defined."""
-    return Span.of(crowd.interval if crowd else None)
-
-
 def cost_record(cost: Cost) -> CostRecord:
     """Return the cost of a group of annotators."""
     return CostRecord.of(
@@ -881,152 +657,35 @@ def _suspect(one: SuspectControl) -> SuspectRecord:
     )
 
 
-def _metrics(estimates: Estimates, whole: DatasetEstimates | None) -> dict[str, MetricRecord]:
-    """Return every metric by name, main metrics first; metrics that could not be computed have the reason."""
-    metrics = {name: _metric(one, estimates) for name, one in estimates.all().items()} | {
-        name: MetricRecord(value=None, over_items=None, n=0, reason=reason)
-        for name, reason in estimates.missing.items()
-    }
-    if whole is None:
-        return metrics
-    on_dataset = {name: estimate_on_dataset(one, whole) for name, one in whole.metrics.items()}
-    on_dataset |= {name: OnDataset(value=None, reason=reason) for name, reason in whole.missing.items()}
-    return {
-        name: one.model_copy(update={"dataset": on_dataset[name]}) if name in on_dataset else one
-        for name, one in metrics.items()
-    }
-
-
-def _metric(estimate: MetricEstimate, estimates: Estimates) -> MetricRecord:
-    more: dict[str, object] = {}
-    crowd, published, bounds, single = (
-        estimate.two_way,
-        estimate.published,
-        estimate.bounds,
-        estimate.single,
-    )
-    if crowd:
-        more = {
-            "over_both": Span.of(crowd.interval),
-            "method_over_both": crowd.interval.method,
-            "annotators": crowd.annotators,
-            "design_effect": crowd.design_effect,
-            "cluster_design_effect": crowd.cluster_effect,
-            "standard_error": StandardErrors(items=crowd.item_error, annotators=crowd.annotator_error),
-        }
-    elif reason := why_items_alone(estimate):
-        more = {"over_both": None, "method_over_both": reason.en}
-    if published:
-        other = estimate.published_two_way
-        more["by_majority"] = _scored(published, over_both=ends_over_both(other))
-    if bounds:
-        more["with_dropped"] = DroppedItems.of(
-            bounds,
-            dropped_counted_as_wrong=bounds.dropped_wrong,
-            dropped_resolved_by_plurality=bounds.plurality,
-        )
-    if single or estimate.no_single:
-        more["single"] = _single(estimate, estimates)
-    return _scored(estimate.score, **more)
-
-
-def _scored(score: Score, **more: object) -> MetricRecord:
-    method = score.interval.method if score.interval else None
-    return score_record(score, clusters=score.clusters, method=method, **more)
-
-
-def _headline_person(estimates: Estimates) -> SinglePerson | None:
-    """Return the main metric of single annotators; `None` if there is none."""
-    headline = estimates.headline
-    if headline is None or headline.single is None:
-        return None
-    return _single(headline, estimates).model_copy(update={"metric": headline.score.name})
-
-
-def _single(estimate: MetricEstimate, estimates: Estimates) -> SinglePerson:
-    single = estimate.single
-    if single is None:
-        return SinglePerson(value=None, reason=estimate.no_single)
-    return SinglePerson.of(
-        single,
-        ci95=Span.of(single.interval),
-        method=single.interval.method,
-        spread_ci95=Span.of(single.spread_interval),
-        with_min_answers=len(single.people),
-        best=_person(estimates, single.best),
-        worst=_person(estimates, single.worst),
-    )
-
-
-def _person(estimates: Estimates, person: Person | None) -> PersonRecord | None:
-    if person is None:
-        return None
-    return PersonRecord.of(
-        person,
-        annotator=estimates.name(person.annotator),
-        over_items=Span.of(person.interval),
-        ci95_chosen_among_all=Span.of(person.simultaneous),
-    )
-
-
 def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark | None:
     """Return the values for a dataset's metadata; `None` without metrics.
 
     The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
     those with a majority is withheld from a folder without gold answers.
     """
-    main = estimates.main
-    chosen = {
-        name: one.published if settings.human_benchmark == "agreed" and one.published else one.score
-        for name, one in main.items()
-    }
-    if not chosen:
+    if not estimates.main:
         return None
-    agreed = settings.human_benchmark == "agreed" and (
-        by_majority_alone(settings) or all(one.published for one in main.values())
+    agreed = settings.human_benchmark == "agreed"
+    chosen = {**estimates.main, **(estimates.by_majority_alone if agreed else {})}
+    named = agreed and (
+        by_majority_alone(settings) or estimates.main.keys() <= estimates.by_majority_alone.keys()
     )
     return HumanBenchmark(
-        items="agreed" if agreed else "all",
-        metrics={name: MetricRecord(value=one.value, n=one.n) for name, one in chosen.items()},
+        items="agreed" if named else "all",
+        metrics={name: Estimate(value=chosen[name].value, n=chosen[name].n) for name in estimates.main},
     )
 
 
 def _agreement(evidence: Evidence) -> AgreementRecord:
     decided, settings = evidence.decided, evidence.settings
-    return _coefficients(evidence.agreement).model_copy(
-        update={
-            "level": settings.level,
-            "low_agreement": decided.low_agreement,
-            "low_agreement_share": rounded(decided.low_agreement / evidence.items.height),
-            "max_low_agreement": settings.max_low_agreement,
-            "min_votes": settings.min_votes,
-            "votes_needed": dict(decided.votes_needed),
-            "n": evidence.agreement.answers,
-        }
-    )
-
-
-def _coefficients(agreement: Agreement) -> AgreementRecord:
-    alpha = agreement.interval
     return AgreementRecord.of(
-        agreement,
-        krippendorff_alpha_ci95=Span.of(alpha),
-        method=alpha.method if alpha else None,
-    )
-
-
-def _group(group: Group) -> GroupRecord:
-    metrics = {
-        score.name: score_record(
-            score, clusters=score.clusters, over_both=ends_over_both(group.two_ways.get(score.name))
-        )
-        for score in group.scores.values()
-    }
-    if group.agreement is None:
-        return GroupRecord.model_validate({"items": group.items, **metrics})
-    agreement = _coefficients(group.agreement)
-    return GroupRecord.model_validate(
-        {"items": group.items, "answers": group.agreement.answers, "agreement": agreement, **metrics}
+        evidence.agreement,
+        level=settings.level,
+        low_agreement=decided.low_agreement,
+        low_agreement_share=decided.low_agreement / evidence.items.height,
+        max_low_agreement=settings.max_low_agreement,
+        min_votes=settings.min_votes,
+        votes_needed=dict(decided.votes_needed),
     )
 
 
@@ -1050,7 +709,3 @@ def _doubts(found: DoubtfulItems) -> Doubts:
         gold_wrong=dict(first.iter_rows()),
         typing_errors=dict(found.typing_errors),
     )
-
-
-def _errors(value: DatasetValue) -> StandardErrors:
-    return StandardErrors(items=value.item_error, annotators=value.annotator_error)

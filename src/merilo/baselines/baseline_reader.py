@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from merilo.baselines.baseline import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.baselines.consensus_table import COLUMNS
-from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
 from merilo.datasets import dataset, names
@@ -30,7 +29,6 @@ from merilo.people.gold import read_gold
 from merilo.people.gold_file import text_of
 from merilo.people.votes import Votes, encode
 from merilo.settings import Settings
-from merilo.statistics import FloatArray
 from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
@@ -59,7 +57,6 @@ class StoredBaseline:
         votes: the answers that count; items are coded by their position in `names`.
         labels: the labels by code.
         annotators: the annotators' ids by code.
-        weight: shape (n,), the weight of each answer in ties; `None` if a majority decides.
         needed: shape (items,), how many equal votes make a majority.
         settings: the settings of the baseline.
         status: the status of the baseline, see `findings.STATUSES`.
@@ -81,7 +78,6 @@ class StoredBaseline:
     votes: Votes
     labels: tuple[str, ...]
     annotators: tuple[str, ...]
-    weight: FloatArray | None
     needed: NDArray[np.int64]
     settings: Settings
     status: str = "accepted"
@@ -126,7 +122,6 @@ class StoredBaseline:
                 items=len(chosen),
                 cluster=None if votes.cluster is None else votes.cluster[list(chosen)],
             ),
-            weight=None if self.weight is None else self.weight[kept],
             needed=self.needed[list(chosen)],
             numbers=tuple(self.numbers[i] for i in chosen),
         )
@@ -206,7 +201,7 @@ def stored_baseline_of(baseline: Evidence, *, cluster: str | None = None) -> Sto
         tuple(one.sentence.en for one in baseline.findings if one.rejects),
         cost_record(baseline.cost),
         clusters,
-        (len(baseline.whole.population.of), baseline.whole.population.items) if baseline.whole else None,
+        (baseline.items.height, baseline.study.population.items) if baseline.study.population else None,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, scored, baseline.declaration, baseline.settings)
@@ -247,7 +242,6 @@ def items_without_people(
         Votes(none, none, none, len(known), 0, 0, codes),
         (),
         (),
-        None,
         np.zeros(len(known), dtype=np.int64),
         Settings(),
         clusters=clusters,
@@ -309,7 +303,6 @@ def _crowd(
     item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
     cluster = tables.clusters.codes(known["item"].to_list()) if tables.clusters else None
     votes = replace(encoding.votes, item=item, items=known.height, cluster=cluster)
-    by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
     return StoredBaseline(
         folder,
         _names(known, folder),
@@ -320,7 +313,6 @@ def _crowd(
         votes,
         tuple(encoding.labels.cast(pl.String)),
         tuple(encoding.annotators.cast(pl.String)),
-        None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
         _needed(settings, tables.responses, known["item"]),
         settings,
         tables.status,

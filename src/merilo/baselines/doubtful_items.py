@@ -15,7 +15,7 @@ from merilo.people.gold_model import fit_gold_model
 from merilo.people.quality import work_of
 from merilo.people.quality.reliability import agreement_by_answer, is_reliable
 from merilo.people.typing_errors import typing_error
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
+from merilo.statistics.crossed import LEAST_ANNOTATORS
 
 #: With more answers than this, gold answers are not checked.
 MOST_ANSWERS: Final = 50_000

@@ -1,271 +1,204 @@
-"""The estimates of a study: each metric of the consensus and of single annotators, with its uncertainty."""
+"""The estimates of a study: each metric of the consensus, of groups and of one person, with its interval.
+
+Every interval is that of `merilo.statistics.crossed`; here are the influences that it takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, over_annotators
-from merilo.baselines.steps import Decided, Screened
+from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
+from merilo.estimate import Estimate
 from merilo.metrics.metric import Score
 from merilo.metrics.scoring import Part
-from merilo.people.aggregation import NO_LABEL
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
+from merilo.people.aggregation import Consensus
+from merilo.people.decision import PoolVotes
+from merilo.people.influence import by_cluster, consensus_influence, drawn_answer, person_influence
 from merilo.people.votes import Votes
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
-from merilo.statistics.intervals import Interval
-from merilo.text import Text
+from merilo.statistics.crossed import Influence, crossed
+
+if TYPE_CHECKING:
+    from merilo.baselines.steps import Decided, Screened
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
+NO_ANSWERS: Final = "there are no answers to items with gold"
+NOT_OF_ITEMS: Final = "no interval: the metric is not computed from the answers to single items"
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The possible values of a metric if no item were left out.
-
-    Attributes:
-        n: the number of all items.
-        dropped: how many of these items were left out of the metric.
-        dropped_wrong: the metric with the left-out items unanswered, which the scorer counts as wrong.
-        plurality: the metric with the left-out items decided by most votes; tied labels share the item equally.
-    """
-
-    n: int
-    dropped: int
-    dropped_wrong: float
-    plurality: float
+#: The number of equal votes that a consensus needs, one number or one for each item; 0 if most votes decide.
+Needed: TypeAlias = int | NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricEstimate:
-    """One metric of a study.
-
-    Attributes:
-        score: the metric of the consensus, with its interval over items.
-        two_way: the same metric with its uncertainty over items and annotators together; `None` if it is not defined.
-        published: the metric by the published procedure (majority only, other items left out), if the settings use
-            another procedure.
-        published_two_way: the uncertainty of `published` over items and annotators.
-        bounds: the possible values of the metric if no item were left out; `None` if none was left out.
-        single: the metric of single annotators; `None` if it is not defined.
-        no_single: why `single` is not defined.
-    """
-
-    score: Score
-    two_way: TwoWay | None = None
-    published: Score | None = None
-    published_two_way: TwoWay | None = None
-    bounds: Bounds | None = None
-    single: Individuals | None = None
-    no_single: str | None = None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Return the interval of record; see `two_way.interval_of_record`."""
-        return interval_of_record(self.score, self.two_way)
-
-    @property
-    def published_differs(self) -> bool:
-        """Whether the published procedure leaves out items that this one decides, so that its value is shown too."""
-        return self.published is not None and self.published.n != self.score.n
-
-    @property
-    def published_interval(self) -> Interval | None:
-        """Return the interval of record of `published`."""
-        return interval_of_record(self.published, self.published_two_way) if self.published else None
-
-
-def why_items_alone(estimate: MetricEstimate) -> Text | None:
-    """Say why there is no interval over items and annotators; `None` if there is one, or no interval at all."""
-    single = estimate.single
-    if estimate.two_way or (single is None and estimate.score.interval is None):
-        return None
-    if single is None or single.annotators >= LEAST_ANNOTATORS:
-        return Text("not defined for this metric")
-    return Text(
-        "not defined: it takes at least {least} annotators, and {n} answered",
-        least=LEAST_ANNOTATORS,
-        n=single.annotators,
-    )
+def by_majority_alone(settings: Settings) -> bool:
+    """Return whether a majority of equal votes decides and other items are left out."""
+    return (settings.aggregator, settings.resolve) == ("majority", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """All metrics of a study.
+    """All estimates of a study with gold.
 
     Attributes:
-        main: the declared metrics, the main one first.
-        extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        main: the declared metrics of the consensus, the main one first.
+        extra: the metrics by group of the dataset's own items: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        by_majority_alone: the metrics by the published procedure (a majority decides, other items are left out); empty
+            if the settings are this procedure.
+        single_person: the main metric of one answer drawn at random for every item; `None` without metrics.
         missing: mapping from metric to the reason why it could not be computed.
-        names: the annotators' ids, by code.
     """
 
-    main: Mapping[str, MetricEstimate] = field(default_factory=dict)
-    extra: Mapping[str, MetricEstimate] = field(default_factory=dict)
+    main: Mapping[str, Estimate] = field(default_factory=dict)
+    extra: Mapping[str, Estimate] = field(default_factory=dict)
+    by_majority_alone: Mapping[str, Estimate] = field(default_factory=dict)
+    single_person: Estimate | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
-    names: pl.Series = field(default_factory=pl.Series)
 
-    def all(self) -> dict[str, MetricEstimate]:
+    def all(self) -> dict[str, Estimate]:
         """Return the main metrics followed by the extra ones."""
         return {**self.main, **self.extra}
 
     @property
-    def headline(self) -> MetricEstimate | None:
+    def headline(self) -> Estimate | None:
         """Return the dataset's main metric; `None` if no metric could be computed."""
         return next(iter(self.all().values()), None)
 
-    def name(self, code: int) -> str:
-        """Return the id of an annotator."""
-        return str(self.names[code])
+
+def needed_votes(pool: PoolVotes, settings: Settings) -> Needed:
+    """Return the votes that a consensus needs where items are decided again for an answer's influence.
+
+    Skills and models of annotators do not weigh votes there: most votes decide, and tied labels share the item. With
+    the weights of one study intervals were too narrow where ties are many, because another study has other weights.
+    """
+    return pool.needed(settings.min_votes) if by_majority_alone(settings) else 0
 
 
 def estimate_metrics(
-    scorer: ConsensusScorer, screened: Screened, decided: Decided, rule: DecisionRule, settings: Settings
+    scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
 ) -> Estimates:
-    """MetricEstimate every metric of a study with gold answers.
+    """Estimate every metric of a study with gold answers.
 
-    The value of each metric is the result of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
-    annotators the consensus is decided again many times with the rule of the settings: by majority, or by
-    most votes with ties broken by skill and then ability, or by votes weighted by a model's accuracies of the
-    annotators. The model is not fitted again for each resample.
+    The value of each metric is that of `merilo.metrics.scoring.score` on the consensus.
 
     Args:
         scorer: scores a consensus.
-        screened: the votes, and the annotators with `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        screened: the votes.
         decided: the consensus by the settings, and by majority alone.
-        rule: how the consensus is decided again.
         settings: the settings of the baseline.
     """
-    found = scorer.scores(decided.consensus)
-    maker = _Maker(scorer, screened, decided, rule, settings)
-    other = {} if maker.by_majority else scorer.scores(decided.majority).all()
-    main, extra = scorer.parts()
-    groups = []
-    for named, scores in ((main, found.main), (extra, found.extra)):
-        place = {part.name: part for part in named}
-        groups.append(
-            {
-                name: maker.estimate(place[name], score, other.get(name), with_bounds=named is main)
-                if name in place
-                else MetricEstimate(score)
-                for name, score in scores.items()
-            }
-        )
-    return Estimates(groups[0], groups[1], found.missing, screened.pool.everyone.annotators)
+    pool = screened.pool
+    found, needed = scorer.scores(decided.consensus), needed_votes(pool, settings)
+    main, extra = (
+        consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)
+        for scores in (found.main, found.extra)
+    )
+    alone: dict[str, Estimate] = {}
+    if not by_majority_alone(settings):
+        majority, scores = pool.needed(settings.min_votes), scorer.scores(decided.majority).all()
+        alone = consensus_estimates(pool.votes, majority, scorer, decided.majority, scores)
+    parts, more = scorer.parts()
+    headline = next(iter((*parts, *more)), None)
+    single = None if headline is None else person_estimate(pool.votes, scorer, headline)
+    return Estimates(main, extra, alone, single, found.missing)
 
 
-class _Maker:
-    """Computes the estimates of one study, metric by metric."""
+def consensus_estimates(
+    votes: Votes,
+    needed: Needed,
+    scorer: ConsensusScorer,
+    consensus: Consensus,
+    scores: Mapping[str, Score],
+) -> dict[str, Estimate]:
+    """Return estimates of metrics of a consensus on the scorer's items, which may be some of the study's.
 
-    def __init__(
-        self,
-        scorer: ConsensusScorer,
-        screened: Screened,
-        decided: Decided,
-        rule: DecisionRule,
-        settings: Settings,
-    ) -> None:
-        self.scorer = scorer
-        self.decided, self.majority = decided.consensus, decided.majority
-        self.votes = screened.pool.votes
-        self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
-        self.by_majority = by_majority_alone(settings)
-        self.rule = rule
-        self.majority_rule = DecisionRule(
-            self.votes,
-            needed=screened.pool.needed(settings.min_votes),
-            exclusion=self.rule.exclusion,
-        )
+    Args:
+        votes: the answers that count.
+        needed: the votes that a consensus needs.
+        scorer: the scorer.
+        consensus: the consensus.
+        scores: the metrics of the consensus by name.
+    """
+    votes = votes.where(np.isin(votes.item, scorer.codes))
+    pairs = scorer.pairs(votes, consensus)
+    parts = {part.name: part for named in scorer.parts() for part in named}
+    found = {}
+    for name, score in scores.items():
+        if part := parts.get(name):
+            influence = influence_of(votes, needed, scorer, part, consensus, pairs=pairs)
+        if part and influence:
+            found[name] = crossed(score.value, influence, part.bounds).estimate(name, score.n)
+        else:
+            found[name] = Estimate(name=name, value=score.value, n=score.n, reason=NOT_OF_ITEMS)
+    return found
 
-    def estimate(
-        self, part: Part, score: Score, published: Score | None = None, *, with_bounds: bool = False
-    ) -> MetricEstimate:
-        """MetricEstimate one metric with its uncertainty; `score` and `published` come from the scorer."""
-        crowd = over_annotators(self.rule, self.scorer, part, self.decided, score.value, pairs=self.pairs)
-        other = (
-            over_annotators(
-                self.majority_rule, self.scorer, part, self.majority, published.value, pairs=self.pairs
-            )
-            if published is not None and published.n
-            else None
-        )
-        single, reason = self._single(part)
-        return MetricEstimate(
-            score,
-            crowd,
-            None if self.by_majority else published,
-            other,
-            self._bounds(part) if with_bounds else None,
-            single,
-            reason,
-        )
 
-    def _single(self, part: Part) -> tuple[Individuals | None, str | None]:
-        inside = self.pairs.votes_of(part)
-        if part.metric.unit == "variant" and part.metric.name == part.name:
-            inside &= self._whole_variants(part)
-            if not inside.any():
-                return None, NO_WHOLE_VARIANT
-        votes = self.votes.where(inside)
-        if not len(votes):
-            return None, "there are no answers to items with gold"
-        pair = self.pairs.pair_of_vote[inside]
-        items = float(np.unique(votes.item).shape[0])
-        drawn = np.bincount(pair, weights=drawn_answer(votes) * items, minlength=len(self.pairs)).astype(
-            np.float64
-        )
-        worth = self.scorer.worth(part, self.pairs, drawn)
-        own = None if part.is_mean else self._own(part, votes, pair)
-        return individuals(votes, worth.answer[pair], own=own, bounds=part.bounds), None
+def influence_of(
+    votes: Votes,
+    needed: Needed,
+    scorer: ConsensusScorer,
+    part: Part,
+    consensus: Consensus,
+    *,
+    pairs: Pairs,
+) -> Influence | None:
+    """Compute the influences on a metric of the consensus; `None` if no item has one.
 
-    def _own(self, part: Part, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
-        """Return what each answer adds to its annotator's metric, computed on that annotator's answers only."""
-        own = np.zeros(len(votes))
-        order = np.argsort(votes.annotator, kind="stable")
-        starts = np.flatnonzero(np.diff(votes.annotator[order], prepend=-1))
-        for rows in np.split(order, starts[1:]):
-            if len(rows) >= MIN_ANSWERS:
-                weight = np.bincount(pair[rows], minlength=len(self.pairs)).astype(np.float64)
-                own[rows] = self.scorer.worth(part, self.pairs, weight).answer[pair[rows]]
-        return own
+    Args:
+        votes: the answers.
+        needed: the votes that a consensus needs.
+        scorer: scores a consensus.
+        part: the metric and its items.
+        consensus: the consensus.
+        pairs: the pairs of items and answers of the votes and the consensus.
+    """
+    inside = pairs.votes_of(part)
+    votes = votes.where(inside)
+    worth = scorer.worth(part, pairs, pairs.chosen(consensus))
+    unseen = np.zeros(votes.items)
+    unseen[scorer.codes] = worth.unseen
+    found = consensus_influence(votes, worth.answer[pairs.pair_of_vote[inside]], unseen, min_votes=needed)
+    if found is None:
+        return None
+    influence = found[1] if part.is_mean else found[1]._replace(alike=worth.alike)
+    return by_cluster(influence, votes)
 
-    def _whole_variants(self, part: Part) -> NDArray[np.bool_]:
-        """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
-        variants = {
-            row: str(item.meta.get("variant"))
-            for row, item in enumerate(self.scorer.items)
-            if row in part.rows
-        }
-        codes = {name: code for code, name in enumerate(dict.fromkeys(variants.values()))}
-        of_item = np.full(self.votes.items, -1, dtype=np.int64)
-        for row, name in variants.items():
-            of_item[self.scorer.codes[row]] = codes[name]
-        variant = of_item[self.votes.item]
-        sitting = self.votes.annotator.astype(np.int64) * (len(codes) + 1) + variant
-        asked = np.bincount([codes[name] for name in variants.values()], minlength=len(codes))
-        _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
-        whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
-        return whole
 
-    def _bounds(self, part: Part) -> Bounds | None:
-        label = self.decided.label[self.scorer.codes]
-        rows = np.array(part.rows, dtype=np.int64)
-        dropped = rows[label[rows] == NO_LABEL]
-        if not dropped.size:
-            return None
-        blank = self.scorer.with_blanks(part, self.decided)
-        weight = self.pairs.chosen(self.decided)
-        weight += self.pairs.leading(self.votes, dropped)
-        inside = np.isin(self.pairs.place, rows)
-        shared = self.scorer.worth(part, self.pairs, np.where(inside, weight, 0.0))
-        answered = float(weight[inside].sum())
-        plurality = shared.value * answered / rows.size if part.is_mean else shared.value
-        return Bounds(int(rows.size), int(dropped.size), blank, plurality)
+def person_estimate(all_votes: Votes, scorer: ConsensusScorer, part: Part) -> Estimate:
+    """Estimate a metric of one person: the expected metric of one answer drawn at random for every item.
+
+    For the exam, only annotators count who answered a whole variant.
+    """
+    pairs = scorer.pairs(all_votes)
+    inside = pairs.votes_of(part)
+    if part.metric.unit == "variant" and part.metric.name == part.name:
+        inside &= _whole_variants(all_votes, scorer, part)
+        if not inside.any():
+            return Estimate(name=part.name, reason=NO_WHOLE_VARIANT)
+    votes, pair = all_votes.where(inside), pairs.pair_of_vote[inside]
+    if not len(votes):
+        return Estimate(name=part.name, reason=NO_ANSWERS)
+    items = len(np.unique(votes.item))
+    drawn: FloatArray = np.bincount(pair, drawn_answer(votes) * items, len(pairs)).astype(np.float64)
+    score = scorer.worth(part, pairs, drawn).answer[pair]
+    value, influence = person_influence(votes, score, bounds=part.bounds)
+    return crossed(value, by_cluster(influence, votes), part.bounds).estimate(part.name, items)
+
+
+def _whole_variants(votes: Votes, scorer: ConsensusScorer, part: Part) -> NDArray[np.bool_]:
+    """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
+    rows = np.array(part.rows, dtype=np.int64)
+    names = [str(scorer.items[row].meta.get("variant")) for row in part.rows]
+    _, code, asked = np.unique(names, return_inverse=True, return_counts=True)
+    of_item = np.full(votes.items, -1, dtype=np.int64)
+    of_item[scorer.codes[rows]] = code
+    variant = of_item[votes.item]
+    sitting = votes.annotator.astype(np.int64) * (len(asked) + 1) + variant
+    _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
+    whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
+    return whole

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from merilo.datasets.declaration import Dataset
-from merilo.estimate import Finding
+from merilo.estimate import Estimate, Finding
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
@@ -20,11 +21,9 @@ from merilo.settings import Settings
 
 if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
-    from merilo.baselines.dataset_estimates import DatasetEstimates
     from merilo.baselines.doubtful_items import DoubtfulItems
     from merilo.baselines.estimates import Estimates
     from merilo.baselines.findings import Status
-    from merilo.baselines.groups import Group
     from merilo.baselines.item_clusters import ItemClusters
     from merilo.baselines.steps import Decided
     from merilo.baselines.study_input import StudyInput
@@ -51,9 +50,9 @@ class Evidence:
         scorer: scores a consensus of this study; `None` without gold.
         health: the control items with their answers.
         estimates: every metric of the consensus and of single annotators; empty without gold.
-        whole: the metrics on the whole dataset, if the items are a sample of it and gold is known.
+        whole: the metrics on the whole dataset; empty if the items are no sample of it, or without gold.
         agreement: the agreement of the responses that count.
-        groups: field -> value -> the group of items with this value.
+        groups: the metrics and the agreement of groups of items; see `groups.group_estimates`.
         cost: money and time.
         findings: what the reader must know.
         status: the status; see `findings.STATUSES`.
@@ -76,9 +75,9 @@ class Evidence:
     scorer: ConsensusScorer | None
     health: ControlHealth
     estimates: Estimates
-    whole: DatasetEstimates | None
+    whole: Mapping[str, Estimate]
     agreement: Agreement
-    groups: dict[str, dict[str, Group]]
+    groups: tuple[Estimate, ...]
     cost: Cost
     findings: tuple[Finding, ...] = ()
     status: Status = "accepted"

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.estimates import by_majority_alone
 from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_verdicts import (
     Compared,
@@ -440,7 +441,11 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
     clusters = crowd.votes.cluster
     difference = compare_scores(right, scores.model, clusters=clusters, seed=seed)
     crossed = consensus_difference(
-        crowd.votes, scores.people, right, scores.model, needed=crowd.needed, weight=crowd.weight
+        crowd.votes,
+        scores.people,
+        right,
+        scores.model,
+        needed=crowd.needed if by_majority_alone(crowd.settings) else 0,
     )
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     return Match("consensus", bool((overlap == 1).all()), difference, crossed)
@@ -452,8 +457,7 @@ def consensus_difference(
     right: FloatArray,
     model: FloatArray,
     *,
-    needed: NDArray[np.int64],
-    weight: FloatArray | None,
+    needed: NDArray[np.int64] | int,
 ) -> CrossedDifference:
     """Compute the difference of a model's answers and a consensus, over items and annotators.
 
@@ -463,13 +467,11 @@ def consensus_difference(
         right: shape (items,), the points of the consensus.
         model: shape (items,), the points of the model.
         needed: shape (items,), how many equal votes make a majority.
-        weight: shape (n,), the weight of each answer; `None` if a majority decides.
     """
     influence = influences(
         votes,
         model[votes.item] - worth,
-        min_votes=needed if weight is None else 0,
-        weight=weight,
+        min_votes=needed,
         unseen=model,
     )
     return crossed_difference(right, model, shared_part(votes, influence), clusters=votes.cluster)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from merilo.baselines.evidence import Evidence
-from merilo.people.uncertainty.annotator_accuracy import individuals
+from merilo.people.influence import drawn_answer
 from merilo.people.votes import Votes
 from merilo.records import Number, Record
 from merilo.statistics import FloatArray
@@ -18,6 +18,8 @@ from merilo.text import Text
 
 #: The metrics that are means of points of single answers, so that groups of people have them too.
 POINT_METRICS: Final = ("acc", "em", "f1")
+#: Annotators with fewer answers do not count for the median and the best.
+MIN_ANSWERS: Final = 10
 #: The sizes of the majorities.
 MAJORITIES: Final = (3, 5)
 #: The share of the items that must have at least k answers for a majority of k.
@@ -74,9 +76,9 @@ def people_table(evidence: Evidence) -> PeopleTable:
     if isinstance(found, Text):
         return PeopleTable(reason=found.en)
     votes, score = found
-    single = individuals(votes, score)
-    values: dict[str, PeopleRow] = {"one": PeopleRow(value=single.mean, n=single.items)}
-    if shrunk := sorted((one.shrunk for one in single.people), reverse=True):
+    mean = float(drawn_answer(votes) @ score)
+    values: dict[str, PeopleRow] = {"one": PeopleRow(value=mean, n=len(np.unique(votes.item)))}
+    if shrunk := sorted(shrunk_values(votes, score, mean), reverse=True):
         best = shrunk[: ceil(len(shrunk) / 10)]
         values["median"] = PeopleRow(value=float(np.median(shrunk)), people=len(shrunk))
         values["best_tenth"] = PeopleRow(value=float(np.mean(best)), people=len(best))
@@ -85,6 +87,47 @@ def people_table(evidence: Evidence) -> PeopleTable:
         if covered >= _COVERED:
             values[f"majority_of_{k}"] = PeopleRow(value=float(scores.mean()), n=scores.shape[0])
     return PeopleTable.model_validate({"metric": evidence.declaration.metrics[0], **values})
+
+
+def _answered(votes: Votes, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the number of answers and the mean score of each annotator with at least `MIN_ANSWERS` answers."""
+    answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
+    sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)
+    chosen = answered >= MIN_ANSWERS
+    return answered[chosen], sums[chosen] / answered[chosen]
+
+
+def people_values(evidence: Evidence) -> list[float]:
+    """Return the mean points of each annotator with enough answers; empty if answers have no points."""
+    found = counted_points(evidence)
+    return [] if isinstance(found, Text) else _answered(*found)[1].tolist()
+
+
+def shrunk_values(votes: Votes, score: FloatArray, mean: float) -> list[float]:
+    """Return the annotators' mean scores, moved towards the mean of all by the share that chance explains.
+
+    The variance between annotators is the mean product of two answers of one of them to different items, less that of
+    two annotators' answers to different items.
+
+    Args:
+        votes: the answers.
+        score: shape (n,), the points of each answer.
+        mean: the mean of all.
+    """
+    n, centred = float(len(votes)), score - score.mean()
+    answered, asked = (np.bincount(codes).astype(np.float64) for codes in (votes.annotator, votes.item))
+    squares = float(centred @ centred)
+    by_person, by_item = (
+        float((np.bincount(codes, weights=centred) ** 2).sum()) for codes in (votes.annotator, votes.item)
+    )
+    same, pairs = float(answered @ answered) - n, float(asked @ asked) - n
+    others = n * n - same - pairs - n
+    apart = (squares - by_person - by_item) / others if others > 0 else 0.0
+    between = max((by_person - squares) / same - apart, 0.0) if same > 0 else 0.0
+    chance = max(squares / n - apart - between, 0.0)
+    own, values = _answered(votes, score)
+    pull = between / (between + chance / own) if between > 0 else np.zeros(len(own))
+    return [float(one) for one in mean + pull * (values - mean)]
 
 
 def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray, float]:

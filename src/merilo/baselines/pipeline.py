@@ -12,12 +12,11 @@ from merilo.baselines.arms import PEOPLE
 from merilo.baselines.baseline import Baseline, record_of
 from merilo.baselines.consensus_scorer import consensus_scorer, declared, settings_for, without_scorer
 from merilo.baselines.dataset_estimates import estimate_dataset
-from merilo.baselines.decision_rule import DecisionRule, decision_rule
 from merilo.baselines.doubtful_items import doubtful_items
-from merilo.baselines.estimates import Estimates, estimate_metrics
+from merilo.baselines.estimates import Estimates, estimate_metrics, needed_votes
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import findings_of, status_of
-from merilo.baselines.groups import groups_by
+from merilo.baselines.groups import group_estimates
 from merilo.baselines.program_estimates import estimate_programs, refuse_programs, verdict_gold
 from merilo.baselines.steps import agreement_of, clean, decide_items, screen, tabulate, with_quality
 from merilo.baselines.study_input import StudyInput
@@ -34,7 +33,7 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
         DataError: there are no test items, an annotator gave two different answers to an item, or no
-            annotator passes the control items, or no item for an estimate on the whole dataset is left.
+            annotator passes the control items.
     """
     others = {name: compute(*one) for name, one in study.arms.items()}
     return record_of(examine(study, settings)).beside(study.arm or PEOPLE, others)
@@ -50,12 +49,11 @@ def examine(study: StudyInput, settings: Settings) -> Evidence:
     decided = decide_items(cleaned, screened, declaration, settings)
     screened = with_quality(screened, decided, study.other, programs=declaration.judged)
     pool, scorer = screened.pool, consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
-    rule, estimates = DecisionRule(pool.votes), Estimates(missing=without_scorer(declaration, cleaned.gold))
+    estimates = Estimates(missing=without_scorer(declaration, cleaned.gold))
     if scorer and declaration.judged:
         estimates = estimate_programs(scorer, pool, declaration.metrics)
     elif scorer:
-        rule = decision_rule(pool, screened.annotators, decided.consensus, settings)
-        estimates = estimate_metrics(scorer, screened, decided, rule, settings)
+        estimates = estimate_metrics(scorer, screened, decided, settings)
     exclusion = ExclusionRule(settings.min_control_accuracy, settings.min_controls)
     evidence = Evidence(
         study=study,
@@ -74,20 +72,19 @@ def examine(study: StudyInput, settings: Settings) -> Evidence:
         scorer=scorer,
         health=control_health(cleaned.responses, screened.annotators, exclusion),
         estimates=estimates,
-        whole=estimate_dataset(scorer, screened, decided, settings, study.population)
+        whole=estimate_dataset(
+            pool.votes, needed_votes(pool, settings), scorer, decided.consensus, study.population
+        )
         if scorer and study.population and not declaration.judged
-        else None,
+        else {},
         agreement=agreement_of(pool, settings, no_agreement=declaration.judged),
-        groups=groups_by(
-            settings.by,
+        groups=group_estimates(
+            settings,
             items=cleaned.items,
             gold=cleaned.gold,
             pool=pool,
             scorer=scorer,
             decided=decided.consensus,
-            rule=rule,
-            level=settings.level,
-            order=settings.labels,
         ),
         cost=cost(cleaned.responses, settings.currency),
     )

@@ -8,27 +8,24 @@ the expected score of one program by one person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import sqrt
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.estimates import Estimates, MetricEstimate
+from merilo.baselines.estimates import Estimates
 from merilo.errors import UsageError
+from merilo.estimate import Estimate
 from merilo.items import Item
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
-from merilo.metrics.scoring import mean_score
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.influence import by_cluster, person_influence
 from merilo.people.verdicts import counts_of, verdicts
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
+from merilo.statistics.crossed import crossed
 
 
 def refuse_programs(responses: Responses, title: str) -> None:
@@ -59,11 +56,10 @@ def verdict_gold(responses: Responses) -> Gold:
 
 
 def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
-    """MetricEstimate pass@k of people for k from 1 to the smallest number of programs of an item.
+    """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
 
-    The interval is over items and annotators: the variance components of the answers' scores. For k above 1
-    an answer's score is the item's pass@k plus its first-order effect (the change of pass@k if this program
-    failed instead of passing, or the reverse).
+    Every program counts as a single answer (`person_influence`). For k above 1 an answer's score is the item's pass@k
+    plus its first-order effect (the change of pass@k if this program failed instead of passing, or the reverse).
 
     Args:
         scorer: has the items with gold.
@@ -76,75 +72,40 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
     """
     asked = np.isin(pool.votes.item, scorer.codes)
     votes, right = pool.votes.where(asked), verdicts(pool)[asked]
-    programs = _Programs(votes, right, *counts_of(votes, right))
     if not len(votes):
         return Estimates(missing=dict.fromkeys(declared, "no program counts"))
-    if scorer.dataset.answer.kind == "verdict":
-        names = [int(pool.everyone.items[int(code)]) for code in programs.codes]
-        found = programs.estimate(1, names)
-        return Estimates(
-            {"acc": replace(found, score=replace(found.score, name="acc"))}, {}, {}, pool.everyone.annotators
-        )
-    fewest = int(programs.written[programs.codes].min())
-    names = [int(pool.everyone.items[int(code)]) for code in programs.codes]
-    estimates = {f"pass@{k}": programs.estimate(k, names) for k in range(1, fewest + 1)}
+    written, passed = counts_of(votes, right)
+    fewest = int(written[written > 0].min())
+    scored = scorer.dataset.answer.kind == "verdict"
+    scores = {
+        ("acc" if scored else f"pass@{k}"): right
+        if k == 1
+        else _first_order(votes, right, written, passed, k)
+        for k in range(1, (1 if scored else fewest) + 1)
+    }
+    estimates = {name: _estimate(name, votes, score) for name, score in scores.items()}
     missing = {
         name: f"needs {name.removeprefix('pass@')} programs for every problem; one has {fewest}"
         for name in declared
-        if name not in estimates
+        if name not in estimates and not scored
     }
-    return Estimates(estimates, {}, missing, pool.everyone.annotators)
+    return Estimates(estimates, single_person=next(iter(estimates.values())), missing=missing)
 
 
-@dataclass(frozen=True, slots=True)
-class _Programs:
-    """Verdicts on programs, and the number of programs and of passed ones by the code of the item."""
+def _estimate(name: str, votes: Votes, score: FloatArray) -> Estimate:
+    value, influence = person_influence(votes, score)
+    return crossed(value, by_cluster(influence, votes)).estimate(name, len(influence.items))
 
-    votes: Votes
-    right: FloatArray
-    written: NDArray[np.int64]
-    passed: NDArray[np.int64]
 
-    @property
-    def codes(self) -> NDArray[np.int64]:
-        """The codes of the items that have programs."""
-        return np.flatnonzero(self.written)
-
-    def estimate(self, k: int, names: list[int]) -> MetricEstimate:
-        """MetricEstimate pass@k with its uncertainty; `names` are the numbers of the items that have programs."""
-        votes, codes = self.votes, self.codes
-        counts = zip(self.written[codes].tolist(), self.passed[codes].tolist(), strict=True)
-        values = np.array([pass_at_k(n, c, k) for n, c in counts])
-        clusters = None if votes.cluster is None else votes.cluster[codes].tolist()
-        score = mean_score(f"pass@{k}", values, names, clusters)
-        earned = self.right if k == 1 else self._first_order(k)
-        people = individuals(votes, earned, own=self.right)
-        by_items = float(values.var(ddof=1)) / codes.size if codes.size > 1 else 0.0
-        variance, freedom = mean_variance(votes, drawn_answer(votes), components(votes, earned))
-        crowd = TwoWay(
-            value=score.value,
-            n=codes.size,
-            annotators=people.annotators,
-            interval=people.interval,
-            item_error=sqrt(by_items),
-            annotator_error=sqrt(max(variance - by_items, 0.0)),
-            design_effect=max(variance / by_items, 1.0) if by_items > 0 else 1.0,
-            freedom=freedom,
-            resamples=0,
-            seed=0,
-        )
-        if k > 1:
-            return MetricEstimate(score, crowd, no_single="a person writes one program for a problem")
-        return MetricEstimate(score, crowd, single=people)
-
-    def _first_order(self, k: int) -> FloatArray:
-        """Return a score for each answer whose mean over an item's answers is the item's pass@k, shape (n,)."""
-        items = self.votes.item
-        values, effects = np.zeros(len(items)), np.zeros(len(items))
-        for row, (item, own) in enumerate(zip(items.tolist(), self.right.tolist(), strict=True)):
-            n, c = int(self.written[item]), int(self.passed[item])
-            others = c - int(own)
-            values[row] = pass_at_k(n, c, k)
-            effects[row] = n * (pass_at_k(n, others + 1, k) - pass_at_k(n, others, k)) * (own - c / n)
-        sums = np.bincount(items, weights=effects, minlength=self.votes.items)
-        return np.asarray(values + effects - (sums / np.maximum(self.written, 1))[items])
+def _first_order(
+    votes: Votes, right: FloatArray, written: NDArray[np.int64], passed: NDArray[np.int64], k: int
+) -> FloatArray:
+    """Return a score for each answer whose mean over an item's answers is the item's pass@k, shape (n,)."""
+    values, effects = np.zeros((2, len(votes)))
+    for row, (item, own) in enumerate(zip(votes.item.tolist(), right.tolist(), strict=True)):
+        n, c = int(written[item]), int(passed[item])
+        others = c - int(own)
+        values[row] = pass_at_k(n, c, k)
+        effects[row] = n * (pass_at_k(n, others + 1, k) - pass_at_k(n, others, k)) * (own - c / n)
+    sums = np.bincount(votes.item, weights=effects, minlength=votes.items)
+    return np.asarray(values + effects - (sums / np.maximum(written, 1))[votes.item])

@@ -197,22 +197,19 @@ def tabulate(
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
 
-def agreement_of(
-    pool: PoolVotes, settings: Settings, *, interval: bool = True, no_agreement: bool = False
-) -> Agreement:
+def agreement_of(pool: PoolVotes, settings: Settings, *, no_agreement: bool = False) -> Agreement:
     """Compute the agreement of the answers that count, on the scale of the settings.
 
     Args:
         pool: the votes.
         settings: the level of measurement and the labels' order.
-        interval: whether to compute the interval of alpha.
         no_agreement: the answers are programs, whose agreement is not defined.
     """
     labels = pool.everyone.labels.cast(pl.String).to_list()
     counted = pool.votes
     counted = counted.where(np.zeros(len(counted), dtype=np.bool_)) if no_agreement else counted
     votes, values = on_scale(counted, labels, settings.level, settings.labels)
-    return measure(votes, level=settings.level, values=values, interval=interval)
+    return measure(votes, settings.level, values)
 
 
 def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[Consensus, int]:

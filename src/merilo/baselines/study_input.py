@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
-from merilo.baselines.population import (
-    COUNTS,
-    Population,
-    is_weights,
-    population_of_table,
-    population_of_weights,
-)
+from merilo.baselines.population import Population, population_of_weights
 from merilo.baselines.program_estimates import verdict_gold
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
@@ -356,12 +350,8 @@ def gold_in_memory(
     return _read(responses, declared, rows, column, None, alternatives)
 
 
-PopulationSource: TypeAlias = str | Path | Frame | Mapping[str, int] | Population | None
-
-
 def find_population(
-    given: PopulationSource,
-    strata: Sequence[str],
+    given: str | Path | Population | None,
     *,
     responses: Responses,
     gold: Gold | None,
@@ -370,27 +360,17 @@ def find_population(
     """Return the whole dataset in strata; `None` if it is not given.
 
     Args:
-        given: the file of the dataset's items, of its strata with their numbers of items, or of a study's weights
-            (`weights.csv`, which needs no `strata`); a table of any of these; a mapping from the value of one
-            field to the number of items; or what `read_raw` gives.
-        strata: the fields whose values define the strata.
+        given: a study's `weights.csv`, or what was read from it.
         responses: the responses of the study.
-        gold: the gold answers, with the other fields of their file.
+        gold: the gold answers.
         encoding: the file's encoding.
 
     Raises:
-        UsageError: strata are named without a population or a population without strata, there are no gold
-            answers, or the study's items lack a field.
-        InputError: the file cannot be read, or lacks a field.
-        DataError: the study's items were not sampled from this dataset.
+        UsageError: there are no gold answers.
+        InputError: the file cannot be read, or is not one of weights.
+        DataError: an item has no weight.
     """
-    if given is None:
-        if strata:
-            raise UsageError(
-                f"{argument('strata')} needs the whole dataset: {argument('population', 'FILE')}"
-            )
-        return None
-    if isinstance(given, Population):
+    if given is None or isinstance(given, Population):
         return given
     if gold is None:
         raise UsageError(
@@ -398,21 +378,8 @@ def find_population(
         )
     tests = responses.table.filter(~pl.col("is_control")).select("item").unique()
     items = responses.items.join(tests, on="item", how="semi", maintain_order="left")
-    if isinstance(given, str | Path):
-        table, source = records(Path(given), encoding), shown(Path(given))
-    elif isinstance(given, Mapping):
-        if len(strata) > 1:
-            raise UsageError("takes a mapping for one field of strata only", field=argument("population"))
-        rows = [(str(value), count) for value, count in given.items()]
-        table = pl.DataFrame(rows, schema={"stratum": pl.String, COUNTS[0]: pl.Int64}, orient="row")
-        source = "population"
-    elif is_frame(given):
-        table, source = polars_of(given).select(pl.all().cast(pl.String)), "population"
-    else:
-        raise UsageError("takes a file, a table or a mapping", field=argument("population"))
-    if is_weights(table) and not strata:
-        return population_of_weights(table, source=source, items=_ids(items, gold))
-    return population_of_table(table, strata, source=source, items=items, gold=gold)
+    table = records(Path(given), encoding)
+    return population_of_weights(table, source=shown(Path(given)), items=_ids(items, gold))
 
 
 def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
@@ -420,8 +387,3 @@ def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
     table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
     found = {int(item): name for item, name in table.select("item", "id").iter_rows()}
     return {item: str(found[item]) for item in items["item"] if found.get(item) is not None}
-
-
-def population_files(given: PopulationSource) -> list[Path]:
-    """Return the file of the population, if it is one."""
-    return [Path(given)] if isinstance(given, str | Path) else []

@@ -94,8 +94,8 @@ def make(
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
-            models=model or (), common_items=common_items, margin=margin, population=given.population,
-            strata=given.fields_of_strata, arm=arm or column, other=other or (), settings=settings, anonymise=anonymise,
+            models=model or (), common_items=common_items, margin=margin,
+            arm=arm or column, other=other or (), settings=settings, anonymise=anonymise,
         )  # fmt: skip
     return finish(made, out, force=force, details=details, json_to=json_to)
 

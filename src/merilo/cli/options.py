@@ -151,7 +151,7 @@ def tell_calibration(rater: Rater | None) -> None:
         say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
 
 
-#: The settings with which exports are read; the others belong to gold answers and to the population.
+#: The settings with which exports are read; the others belong to gold answers.
 _READING: Final = ("platform", "reading", "item", "annotator", "answer")
 
 
@@ -168,7 +168,7 @@ def read_exports(files: Sequence[Path], given: InputSettings) -> StudyResponses:
 
 def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path]:
     """Return the files that a command reads: those given and those of its settings."""
-    named = (*files, given.gold, given.skills, given.population, given.reading)
+    named = (*files, given.gold, given.skills, given.reading)
     return [path for path in named if path is not None]
 
 

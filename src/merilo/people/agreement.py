@@ -1,31 +1,26 @@
-"""Inter-annotator agreement, corrected for chance: coefficients, and the interval of alpha by the jackknife.
+"""Inter-annotator agreement: Krippendorff's alpha with its interval, and how many answers lead each item.
 
-The deletions of nominal labels have closed forms, so the time grows with the number of answers and not
-with its square. Only the ranks of the ordinal level are computed anew for each deletion, of groups of items
-or annotators if the study is large.
+The influences of items and answers on alpha have closed forms, so the time grows with the number of answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import sqrt
-from statistics import NormalDist
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
+from merilo.estimate import Estimate
 from merilo.people.frames import Frame, encoded
 from merilo.people.votes import Votes, run_starts
+from merilo.records import Ends, Number, Record
 from merilo.responses import Responses
 from merilo.settings import Level
 from merilo.statistics import FloatArray
-from merilo.statistics.crossed_difference import skewed_quantile
-from merilo.statistics.intervals import Interval, cluster_count, student_quantile
+from merilo.statistics.crossed import Influence, crossed
 from merilo.wording import listed
 
 
@@ -114,79 +109,6 @@ def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None)
     return centred
 
 
-def fleiss_kappa(votes: Votes) -> float:
-    """Compute Fleiss' kappa, for any number of answers per item.
-
-    With p_a the mean over items (of two answers or more) of the share of agreeing pairs, and pi_k the mean over items
-    of the share of label k, kappa = (p_a - p_e) / (1 - p_e) with p_e = sum of pi_k squared. If all items have the
-    same number of answers, this is Fleiss' original formula.
-
-    Args:
-        votes: the answers.
-
-    Returns:
-        Kappa, or NaN if it is not defined: no item with two answers, or one label in all answers.
-
-    References:
-        J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76(5), 1971;
-        for unequal numbers of answers K. L. Gwet, Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
-
-    Example:
-        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
-        >>> round(fleiss_kappa(votes), 4)
-        0.3333
-    """
-    agreeing, shares = _agreement_and_shares(votes)
-    return beyond_chance(agreeing, float(shares @ shares))
-
-
-def gwet_ac1(votes: Votes) -> float:
-    """Compute Gwet's AC1: like kappa, but stable if nearly all answers have one label.
-
-    As `fleiss_kappa` with p_e = sum of pi_k (1 - pi_k) / (K - 1), where K counts all labels that can be given.
-
-    Args:
-        votes: the answers; `votes.labels` is K.
-
-    Returns:
-        AC1, or NaN if it is not defined: no item with two answers, or fewer than two labels that can be given.
-
-    References:
-        K. L. Gwet, Computing inter-rater reliability and its variance in the presence of high agreement,
-        British Journal of Mathematical and Statistical Psychology 61(1), 2008.
-
-    Example:
-        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
-        >>> round(gwet_ac1(votes), 4)
-        0.3333
-    """
-    if votes.labels < 2:
-        return float("nan")
-    agreeing, shares = _agreement_and_shares(votes)
-    return beyond_chance(agreeing, float(shares @ (1 - shares)) / (votes.labels - 1))
-
-
-def beyond_chance(observed: float, expected: float) -> float:
-    """Return (observed - expected) / (1 - expected); NaN if the expected agreement is 1."""
-    return (observed - expected) / (1 - expected) if 1 - expected > 1e-12 else float("nan")
-
-
-def _agreement_and_shares(votes: Votes) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Compute the mean share of agreeing pairs over items with two answers.
-
-    The second value is each label's mean share over all items.
-    """
-    tally = votes.tally()
-    answers = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
-    pairs = np.bincount(tally.item, weights=tally.votes * (tally.votes - 1.0), minlength=votes.items)
-    pairable = answers >= 2
-    if not pairable.any():
-        return float("nan"), np.zeros(votes.labels)
-    agreeing = (pairs[pairable] / (answers[pairable] * (answers[pairable] - 1))).mean()
-    share = np.bincount(tally.label, weights=tally.votes / answers[tally.item], minlength=votes.labels)
-    return float(agreeing), share / np.count_nonzero(answers)
-
-
 def on_scale(
     votes: Votes, names: Sequence[str], level: Level, order: Sequence[str] = ()
 ) -> tuple[Votes, NDArray[np.float64] | None]:
@@ -255,417 +177,175 @@ def _number(name: str) -> float | None:
     return number if np.isfinite(number) else None
 
 
-#: Alpha of ranks is computed again for every deletion. If that would visit more answers than this, groups are deleted.
-VISITED: Final = 10_000_000
+def alpha_influence(
+    votes: Votes, level: Level = "nominal", values: ArrayLike | None = None
+) -> tuple[float, int, Influence]:
+    """Compute Krippendorff's alpha, and the influence of items and answers on it, from leaving each one out.
 
-#: As many groups are deleted at least.
-FEWEST_GROUPS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Deletions:
-    """A coefficient of the studies that remain after deletions; NaN if nothing comparable remains.
-
-    Attributes:
-        items: shape (units,), one item deleted (or a group of items, or a cluster).
-        annotators: shape (units,), one annotator (or group of annotators) deleted.
-        answers: shape (n,), one answer deleted; if items form clusters, one annotator's answers to one
-            cluster, shape (cells,).
-    """
-
-    items: FloatArray
-    annotators: FloatArray
-    answers: FloatArray
-
-    @property
-    def variance(self) -> tuple[float, float, float]:
-        """The jackknife variances over items, annotators and answers; NaN if a deletion leaves nothing comparable."""
-        return (
-            jackknife_variance(self.items),
-            jackknife_variance(self.annotators),
-            jackknife_variance(self.answers),
-        )
-
-
-def jackknife_variance(deleted: FloatArray) -> float:
-    """Compute the jackknife variance (G - 1) / G * sum of (deleted - mean)^2 from G estimates; NaN for fewer than 2.
-
-    Example:
-        The variance of the mean of 1, 2, 3 is 1 / 3:
-
-        >>> round(jackknife_variance(np.array([2.5, 2.0, 1.5])), 4)
-        0.3333
-    """
-    n = deleted.shape[0]
-    return float(((deleted - deleted.mean()) ** 2).sum() * (n - 1) / n) if n > 1 else float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOneOut:
-    """Leave-one-out values of Krippendorff's alpha of names, from sums over each item's answers.
-
-    Attributes:
-        votes: the answers.
-        m: shape (items,), the number of answers.
-        squares: shape (items,), the sum of squared votes over labels.
-        own: shape (n,), the votes for an answer's own label on its item.
-        counts: sparse, shape (items, labels), the votes for each label of an item.
-    """
-
-    votes: Votes
-    m: FloatArray
-    squares: FloatArray
-    own: FloatArray
-    counts: scipy.sparse.csr_array
-
-    @classmethod
-    def of(cls, votes: Votes) -> LeaveOneOut:
-        """Sum the answers of each item."""
-        tally = votes.tally()
-        count = tally.votes.astype(np.float64)
-        return cls(
-            votes,
-            np.bincount(votes.item, minlength=votes.items).astype(np.float64),
-            np.asarray(np.bincount(tally.item, weights=count**2, minlength=votes.items), np.float64),
-            votes.agreeing().astype(np.float64),
-            scipy.sparse.csr_array((count, (tally.item, tally.label)), (votes.items, votes.labels)),
-        )
-
-    def alpha(self) -> Deletions:
-        """Compute Krippendorff's alpha after each deletion."""
-        votes, m = self.votes, self.m
-        pairable = m >= 2
-        within = np.where(pairable, (m * m - self.squares) / np.maximum(m - 1, 1), 0.0)
-        of, k = m[votes.item], self.own
-        rest = (of - 1) ** 2 - (self.squares[votes.item] - 2 * k + 1)
-        after = np.where(of >= 3, rest / np.maximum(of - 2, 1), 0.0)
-        # Of two answers, the other one is no longer comparable if one is deleted.
-        whole, single = np.where(m == 2, 1.0, 0.0), np.where(m >= 3, 1.0, 0.0)
-        n, w = float(m[pairable].sum()), float(within.sum())
-
-        def coefficient(sums: FloatArray, squares: FloatArray) -> FloatArray:
-            left = n - sums[1]
-            expected = left**2 - squares
-            disagreement = w - sums[0]
-            return _ratio(disagreement * (left - 1), expected, left >= 2)
-
-        by_answer = np.stack(
-            [within[votes.item] - after, np.where(of == 2, 2.0, np.where(of >= 3, 1.0, 0.0))]
-        )
-        by_item = np.stack([within, np.where(pairable, m, 0.0)])
-        scale = np.where(pairable, 1.0, 0.0)
-        return self._deletions(by_item, by_answer, scale, (whole, single), coefficient)
-
-    def _deletions(
-        self,
-        by_item: FloatArray,
-        by_answer: FloatArray,
-        scale: FloatArray,
-        lost: tuple[FloatArray, FloatArray],
-        coefficient: Callable[[FloatArray, FloatArray], FloatArray],
-    ) -> Deletions:
-        """Compute a coefficient after each deletion.
-
-        It depends on sums over items and on the squared length of the vector of label totals, in which an
-        item has the weight `scale` for each of its answers. If an answer is deleted, the vector loses lost[0]
-        for each of the item's answers and lost[1] for the answer itself.
-
-        Args:
-            by_item: shape (sums, items), what the sums lose with each item.
-            by_answer: shape (sums, n), what they lose with each answer.
-            scale: shape (items,).
-            lost: two of shape (items,).
-            coefficient: computes the coefficient from the lost sums and the remaining squared length, per deletion.
-        """
-        votes, counts = self.votes, self.counts
-        totals = counts.T @ scale
-        length = float(totals @ totals)
-        whole, single = lost[0][votes.item], lost[1][votes.item]
-
-        def remaining(removed: scipy.sparse.csr_array) -> FloatArray:
-            """Compute the squared length of the vector of label totals without each row of `removed`."""
-            return np.asarray(length - 2 * (removed @ totals) + removed.multiply(removed).sum(axis=1))
-
-        def without(codes: NDArray[np.signedinteger]) -> tuple[FloatArray, FloatArray]:
-            """Compute the lost sums and the remaining squared length without the answers of each code."""
-            groups = int(codes.max(initial=-1)) + 1
-            answered = scipy.sparse.csr_array((whole, (codes, votes.item)), (groups, votes.items))
-            given = scipy.sparse.csr_array((single, (codes, votes.label)), (groups, votes.labels))
-            sums = np.array([np.bincount(codes, row) for row in by_answer])
-            return sums, remaining(answered @ counts + given)
-
-        people = np.unique(votes.annotator, return_inverse=True)[1]
-        answered = np.flatnonzero(self.m)
-        if votes.cluster is None:
-            product = counts @ totals
-            left = length - 2 * scale * product + scale**2 * self.squares
-            units = by_item[:, answered], left[answered]
-            along = whole * product[votes.item] + single * totals[votes.label]
-            own = whole**2 * self.squares[votes.item] + 2 * whole * single * self.own + single**2
-            each = by_answer, length - 2 * along + own
-        else:
-            clusters, code = np.unique(votes.cluster[answered], return_inverse=True)
-            members = scipy.sparse.csr_array(
-                (scale[answered], (code, answered)), (clusters.size, votes.items)
-            )
-            units = (
-                np.array([np.bincount(code, row[answered]) for row in by_item]),
-                remaining(members @ counts),
-            )
-            cells = votes.unit.astype(np.int64) * votes.annotators + people
-            each = without(np.unique(cells, return_inverse=True)[1])
-        by_person = without(people)
-        return Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
-
-
-def _ratio(disagreement: FloatArray, expected: FloatArray, comparable: NDArray[np.bool_]) -> FloatArray:
-    """1 - disagreement / expected: NaN if nothing comparable remains, 1 if one label remains (no disagreement)."""
-    defined = expected > 1e-9
-    value = np.where(defined, 1 - disagreement / np.where(defined, expected, 1.0), 1.0)
-    return np.where(comparable, value, np.nan)
-
-
-def alpha_of_numbers(votes: Votes, level: Level, values: ArrayLike | None) -> Deletions:
-    """Compute alpha of ranks or numbers after each deletion.
-
-    Items and annotators are deleted one at a time, or in groups, and alpha is computed again. Single answers
-    are deleted by a closed form in which the ranks stay as they are.
-    """
-    everything = np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2
-    label = votes.label[everything]
-    totals = np.bincount(label, minlength=votes.labels).astype(np.float64)
-    number = _numbers_of_labels(totals, level, values)
-
-    def without(codes: NDArray[np.int32]) -> FloatArray:
-        units = np.unique(codes)
-        groups = min(units.size, max(VISITED // max(len(votes), 1), FEWEST_GROUPS))
-        order = np.arange(units.size)
-        if groups < units.size:
-            # Groups are random, because items at regular distances may be of one kind.
-            order = np.random.default_rng(0).permutation(units.size) % groups
-        group = order[np.searchsorted(units, codes)]
-        return np.array([_alpha_or_one(votes.where(group != one), level, values) for one in range(groups)])
-
-    answers = _without_answers(votes, number)
-    if votes.cluster is not None:
-        # To first order, several answers change alpha by the sum of the changes of each.
-        moved, _ = votes.cell_sums(answers - answers.mean())
-        answers = moved + answers.mean()
-    return Deletions(without(votes.unit), without(votes.annotator), answers)
-
-
-def _alpha_or_one(votes: Votes, level: Level, values: ArrayLike | None) -> float:
-    """Return alpha; 1 if all comparable answers are equal, NaN if there are none."""
-    if not (np.bincount(votes.item) >= 2).any():
-        return float("nan")
-    value = krippendorff_alpha(votes, level, values=values)
-    return 1.0 if np.isnan(value) else value
-
-
-def _without_answers(votes: Votes, number: FloatArray) -> FloatArray:
-    """Compute alpha of numbers after the deletion of each answer, shape (n,)."""
-    m = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
-    x = number[votes.label]
-    s1 = np.bincount(votes.item, x, votes.items)
-    s2 = np.bincount(votes.item, x * x, votes.items)
-    within = np.where(m >= 2, 2 * (m * s2 - s1**2) / np.maximum(m - 1, 1), 0.0)
-    pairable = m >= 2
-    n, first, second = float(m[pairable].sum()), float(s1[pairable].sum()), float(s2[pairable].sum())
-    of, sum1, sum2 = m[votes.item], s1[votes.item], s2[votes.item]
-    after = np.where(of >= 3, 2 * ((of - 1) * (sum2 - x * x) - (sum1 - x) ** 2) / np.maximum(of - 2, 1), 0.0)
-    lost = (of == 2, of >= 3)
-    left = n - np.select(lost, [2.0, 1.0], 0.0)
-    one = first - np.select(lost, [sum1, x], 0.0)
-    two = second - np.select(lost, [sum2, x * x], 0.0)
-    disagreement = float(within.sum()) - (within[votes.item] - after)
-    return _ratio(disagreement * (left - 1), 2 * (left * two - one**2), left >= 2)
-
-
-#: How many annotators who answer at random are added to those of the study.
-RANDOM_ANNOTATORS: Final = 1.0
-
-
-def jackknife_interval(
-    votes: Votes, *, level: Level = "nominal", values: ArrayLike | None = None, confidence: float = 0.95
-) -> Interval | None:
-    """Compute the interval of Krippendorff's alpha over items and annotators.
-
-    With A the coefficient, N the items with two answers and P the annotators:
-
-        variance = v(items) + v(annotators) - v(answers), at least the larger of the first two
-
-    v(...) are jackknife variances. Both of the first two contain the chance of single answers, so that part
-    is subtracted once. v(items) is at least (2 / N)^2, about what one more item without any agreement would
-    add. The interval is Student's, clipped to [-1, 1]. Its degrees of freedom are min(N, E) - 1, rounded down, at
-    least 1. E = 1 / (sum of s^2) is the effective number of annotators, with s an annotator's share of the answers.
-
-    A few annotators often include none of the population's careless ones. To first order, an annotator with the
-    share s of the answers who answers at random changes A by -2 A s. The lower bound is therefore computed a second
-    time, as if each annotator answered at random with the probability 1 / (P + 1): the variance grows by
-    the one that this causes. The lower of both bounds counts, but this allowance does not take it below 0. For this
-    reason, a unanimous study has a lower bound below 1. Student's quantile of the lower bound is corrected for the
-    skewness that annotators cause.
-
-    A share e of such annotators changes A to (1 - e)^2 A: the root of A, not A, is linear in e. The part of the
-    upper bound's distance that annotators cause, d, therefore grows by d^2 / 4 A, at most twofold. Careless annotators
-    who are missing from the study would lower A, so that the upper bound is A / 2 (P + 1) lower than Student's, but
-    not lower than the normal distribution's.
-
-    If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole,
-    N is the number of clusters, and v(answers) is over one annotator's answers to one cluster. With a single
-    cluster there is no interval.
-
-    If one of the two annotators of a study is deleted, no agreement remains. The interval is then over items alone, and
-    its method says so.
+    Ranks of the ordinal level stay as they are. An annotator who answers at random with the share s of all answers
+    changes alpha by about -2 s alpha.
 
     Args:
-        votes: the answers, at most one per annotator and item.
+        votes: the answers, at most one per annotator and item; alpha must be defined (see `krippendorff_alpha`).
         level: the level of measurement.
-        values: shape (labels,), the numbers behind the labels, for the interval level.
-        confidence: the nominal coverage.
+        values: as for `krippendorff_alpha`.
 
     Returns:
-        The interval; `None` if alpha is not defined, or if fewer than two items have two answers.
+        Alpha, the number of items with two answers or more, and the influence.
 
     References:
         B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
         K. L. Gwet (2008), Variance estimation of nominal-scale inter-rater reliability with random selection of raters.
         Psychometrika 73, 407-430 (the variances over items and over raters are added).
-        A. C. Cameron, J. Gelbach, D. Miller (2011), Robust inference with multiway clustering. Journal of Business &
-        Economic Statistics 29, 238-249 (the variance over single answers is subtracted).
-        P. Hall (1992), On the removal of skewness by transformation. J. Royal Statistical Society B 54, 221-228.
+    """
+    votes = votes.where(np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2)
+    items, item, overlap = np.unique(votes.item, return_inverse=True, return_counts=True)
+    m = overlap.astype(np.float64)
+    total = np.bincount(votes.label, minlength=votes.labels).astype(np.float64)
+    sums: _Nominal | _Numbers = (
+        _Nominal(votes, item, total) if level == "nominal" else _Numbers(votes, item, total, level, values)
+    )
+    n, within = float(len(votes)), sums.disagreement(m, sums.item)
+    apart = float(within.sum())
+
+    def alpha(disagreement: FloatArray, answers: FloatArray, left: FloatArray) -> FloatArray:
+        """Return alpha of what is left: 1 if one label is left."""
+        return np.asarray(
+            1 - np.divide(disagreement * (answers - 1), left, out=np.zeros_like(left), where=left > 1e-9)
+        )
+
+    value = float(alpha(np.array([apart]), np.array([n]), np.array([sums.expected(n)]))[0])
+    of_item = alpha(apart - within, n - m, sums.without_items(n - m))
+    # Of two answers, the other one is no longer comparable if one is left out.
+    pair = m[item] == 2
+    fewer: FloatArray = np.maximum(m[item] - 1, 2.0)
+    after = np.where(pair, 0.0, sums.disagreement(fewer, sums.without_own))
+    left = n - np.where(pair, 2.0, 1.0)
+    of_answer = alpha(
+        apart - within[item] + after,
+        left,
+        np.where(pair, sums.without_items(n - m)[item], sums.without_answers(left)),
+    )
+    moved = ((one.mean() - one) * (1 - 1 / len(one)) for one in (of_item, of_answer))
+    guess = np.full(len(votes), -2 * max(value, 0.0) / n)
+    found = Influence(next(moved), next(moved), votes.item, votes.annotator, guess)
+    if votes.cluster is not None:
+        found = found.clustered(votes.cluster[items], votes.unit)
+    return value, len(items), found
+
+
+class _Nominal:
+    """Sums of votes, from which disagreement of names follows."""
+
+    def __init__(self, votes: Votes, item: NDArray[np.intp], total: FloatArray) -> None:
+        tally = votes.tally()
+        count, of = tally.votes.astype(np.float64), np.unique(tally.item, return_inverse=True)[1]
+        #: Shape (items,), the sum over labels of squared votes; and of votes times those of all items.
+        self.item: FloatArray = np.bincount(of, count**2).astype(np.float64)
+        self.shared = np.bincount(of, count * total[tally.label])
+        own = votes.agreeing().astype(np.float64)
+        #: Shape (n,), the sum of squared votes of an answer's item without the answer.
+        self.without_own: FloatArray = self.item[item] - 2 * own + 1
+        self.own, self.length = total[votes.label], float(total @ total)
+
+    def disagreement(self, m: FloatArray, sums: FloatArray) -> FloatArray:
+        """Return the pairs of different labels of items with m answers, divided by m - 1."""
+        return np.asarray((m * m - sums) / (m - 1))
+
+    def expected(self, n: float) -> float:
+        """Return the pairs of different labels among all n answers."""
+        return n * n - self.length
+
+    def without_items(self, left: FloatArray) -> FloatArray:
+        """Return the same without each item; `left` answers are left."""
+        return np.asarray(left**2 - (self.length - 2 * self.shared + self.item))
+
+    def without_answers(self, left: FloatArray) -> FloatArray:
+        """Return the same without each answer."""
+        return np.asarray(left**2 - (self.length - 2 * self.own + 1))
+
+
+class _Numbers:
+    """Sums of labels' numbers and of their squares, from which squared differences follow; as `_Nominal`."""
+
+    def __init__(
+        self, votes: Votes, item: NDArray[np.intp], total: FloatArray, level: Level, values: ArrayLike | None
+    ) -> None:
+        number = _numbers_of_labels(total, level, values)
+        x = self.x = number[votes.label]
+        self.first, self.second = np.bincount(item, x), np.bincount(item, x * x)
+        self.sums = float(x.sum()), float(x @ x)
+        self.item: FloatArray = np.stack([self.first, self.second]).astype(np.float64)
+        self.without_own: FloatArray = np.stack([self.first[item] - x, self.second[item] - x * x])
+
+    def disagreement(self, m: FloatArray, sums: FloatArray) -> FloatArray:
+        """Return the sum of squared differences of items with m answers, divided by m - 1."""
+        return np.asarray(2 * (m * sums[1] - sums[0] ** 2) / (m - 1))
+
+    def expected(self, n: float) -> float:
+        """Return the sum of squared differences among all n answers."""
+        return 2 * (n * self.sums[1] - self.sums[0] ** 2)
+
+    def without_items(self, left: FloatArray) -> FloatArray:
+        """Return the same without each item."""
+        return np.asarray(2 * (left * (self.sums[1] - self.second) - (self.sums[0] - self.first) ** 2))
+
+    def without_answers(self, left: FloatArray) -> FloatArray:
+        """Return the same without each answer."""
+        return np.asarray(2 * (left * (self.sums[1] - self.x**2) - (self.sums[0] - self.x) ** 2))
+
+
+#: Why alpha is not defined.
+UNDEFINED = "not defined: no item has two answers, or all comparable answers are the same"
+
+
+def alpha_estimate(votes: Votes, level: Level = "nominal", values: ArrayLike | None = None) -> Estimate:
+    """Return Krippendorff's alpha with its interval over items and annotators; `n` counts items with two answers.
+
+    Args:
+        votes: the answers, at most one per annotator and item.
+        level: the level of measurement.
+        values: shape (labels,), the numbers behind the labels, for the interval level.
 
     Example:
         >>> item, annotator = np.divmod(np.arange(300, dtype=np.int32), 3)
-        >>> votes = Votes(item, annotator, item % 2, 100, 3, 2)
-        >>> round(jackknife_interval(votes).low, 2)
-        0.0
+        >>> found = alpha_estimate(Votes(item, annotator, item % 2, 100, 3, 2))
+        >>> found.value, found.n, found.people, found.ci95.high
+        (1.0, 100, 3, 1.0)
     """
-    several = np.bincount(votes.item, minlength=votes.items) >= 2
-    pairable = int(several.sum()) if votes.cluster is None else cluster_count(votes.cluster[several])
-    value = krippendorff_alpha(votes, level, values=values)
-    if pairable < 2 or not np.isfinite(value):
-        return None
-    comparable = np.bincount(votes.annotator, weights=several[votes.item])
-    shares = comparable[np.unique(votes.annotator)] / comparable.sum()
-    deletions = (
-        LeaveOneOut.of(votes).alpha() if level == "nominal" else alpha_of_numbers(votes, level, values)
-    )
-    return interval_from_deletions(
-        value, deletions, pairable, shares, confidence, clustered=votes.cluster is not None
-    )
+    if not np.isfinite(krippendorff_alpha(votes, level, values=values)):
+        return Estimate(name="krippendorff_alpha", reason=UNDEFINED)
+    value, n, influence = alpha_influence(votes, level, values)
+    return crossed(value, influence, (-1.0, 1.0)).estimate("krippendorff_alpha", n)
 
 
-def interval_from_deletions(
-    value: float,
-    deletions: Deletions,
-    items: int,
-    shares: FloatArray,
-    confidence: float = 0.95,
-    *,
-    clustered: bool = False,
-) -> Interval:
-    """Compute the interval of a coefficient from its deletions, as `jackknife_interval` describes.
-
-    Args:
-        value: the coefficient.
-        deletions: the coefficient after each deletion.
-        items: the number of items that have two answers or more, at least 2; or of their clusters.
-        shares: shape (annotators,), the share of each annotator in the answers to these items.
-        confidence: the nominal coverage.
-        clustered: whether `items` counts clusters of items.
-    """
-    of_items, of_people, of_answers = deletions.variance
-    of_items = max(of_items, (2 / items) ** 2)
-    alone = not np.isfinite(of_people)
-    effective = 1 / float(shares @ shares)
-    # Equal shares must give the number of annotators in spite of rounding.
-    freedom = items - 1 if alone else max(int(min(items, effective + 1e-9)) - 1, 1)
-    t = student_quantile((1 + confidence) / 2, freedom)
-    if alone:
-        low, high = value - t * sqrt(of_items), value + t * sqrt(of_items)
-    else:
-        variance = max(of_items + of_people - of_answers, of_items, of_people)
-        low = _lower(value, variance, t, deletions.annotators, shares)
-        by_people = t * sqrt(max(variance - of_items, 0.0))
-        curved = by_people * min(by_people / (4 * value), 1.0) if value > 0 else by_people
-        normal = NormalDist().inv_cdf((1 + confidence) / 2)
-        lowered = t * sqrt(variance) - max(value, 0.0) / (2 * (shares.size + 1))
-        high = value + max(lowered, normal * sqrt(variance)) + curved
-    over = f"{items} clusters of items" if clustered else "items"
-    units = f"{over} alone" if alone else f"{over} and annotators"
-    method = f"jackknife over {units}, t with {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom"
-    # With very uneven overlaps a coefficient itself can lie below -1.
-    return Interval(max(low, min(-1.0, value)), min(high, 1.0), confidence, method)
-
-
-def _lower(value: float, variance: float, t: float, deleted: FloatArray, shares: FloatArray) -> float:
-    """Return the lower bound: that of the study, or that with annotators who answer at random if it is lower."""
-    moved = (deleted.mean() - deleted) * (1 - 1 / deleted.size)
-    third = float((moved**3).sum())
-    change = -2 * max(value, 0.0) * shares
-    q = RANDOM_ANNOTATORS / (shares.size + RANDOM_ANNOTATORS)
-    wider = variance + q * (1 - q) * float(change @ change)
-    assumed = q * (1 - q) * (1 - 2 * q) * float((change**3).sum())
-
-    def bound(variance: float, third: float) -> float:
-        return value - skewed_quantile(t, -third / variance**1.5) * sqrt(variance)
-
-    return min(bound(variance, third), max(bound(wider, third + assumed), 0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of the annotators. Coefficients that are not defined are NaN.
+class Agreement(Record):
+    """Agreement of the annotators.
 
     Attributes:
-        items: items with at least one answer.
-        answers: how many answers there are.
-        krippendorff_alpha: Krippendorff's alpha.
-        fleiss_kappa: Fleiss' kappa.
-        gwet_ac1: Gwet's AC1.
-        interval: the interval of Krippendorff's alpha, if it was requested and is defined.
+        krippendorff_alpha: Krippendorff's alpha; `None` if it is not defined.
+        ci95: its 95 % interval over items and annotators.
+        reason: why there is no alpha or no interval.
         majority_sizes: votes of an item's most frequent label -> items, the largest first.
+        n: the number of answers.
     """
 
-    items: int
-    answers: int
-    krippendorff_alpha: float
-    fleiss_kappa: float
-    gwet_ac1: float
-    interval: Interval | None
-    majority_sizes: dict[int, int]
+    krippendorff_alpha: Number = None
+    ci95: Ends = None
+    reason: str | None = None
+    majority_sizes: dict[int, int] = {}  # noqa: RUF012 - Pydantic copies defaults
+    n: int = 0
 
 
-def measure(
-    votes: Votes,
-    *,
-    level: Level = "nominal",
-    values: ArrayLike | None = None,
-    interval: bool = True,
-) -> Agreement:
-    """Compute all agreement coefficients.
-
-    Args:
-        votes: the answers.
-        level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
-        values: shape (labels,), the numbers behind the labels, for the interval level.
-        interval: whether to compute the interval of alpha.
-
-    Example:
-        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
-        >>> found = measure(votes, interval=False)
-        >>> round(found.krippendorff_alpha, 3), found.majority_sizes
-        (0.444, {2: 2, 1: 1})
-    """
+def measure(votes: Votes, level: Level = "nominal", values: ArrayLike | None = None) -> Agreement:
+    """Compute the agreement of answers; the arguments are those of `alpha_estimate`."""
+    alpha = alpha_estimate(votes, level, values)
     return Agreement(
-        items=int(np.unique(votes.item).size),
-        answers=len(votes),
-        krippendorff_alpha=krippendorff_alpha(votes, level, values=values),
-        fleiss_kappa=fleiss_kappa(votes),
-        gwet_ac1=gwet_ac1(votes),
-        interval=jackknife_interval(votes, level=level, values=values) if interval else None,
+        krippendorff_alpha=alpha.value,
+        ci95=alpha.ci95,
+        reason=alpha.reason,
         majority_sizes=majority_sizes(votes),
+        n=len(votes),
     )
 
 
@@ -678,62 +358,15 @@ def majority_sizes(votes: Votes) -> dict[int, int]:
     return {int(size): int(n) for size, n in zip(sizes[::-1], items[::-1], strict=True)}
 
 
-def agreement_by(
-    votes: Votes,
-    groups: Sequence[str | None],
-    *,
-    level: Level = "nominal",
-    values: ArrayLike | None = None,
-    interval: bool = True,
-) -> dict[str, Agreement]:
-    """Compute all agreement coefficients within each group of items.
-
-    Args:
-        votes: the answers.
-        groups: a name for each item (its domain, or any other field), length `votes.items`; items with `None` are in
-            no group.
-        level: as for `measure`.
-        values: as for `measure`.
-        interval: as for `measure`.
-
-    Returns:
-        group -> agreement, sorted by name; a group without answers is left out.
-
-    Raises:
-        UsageError: the number of names differs from the number of items.
-    """
-    if len(groups) != votes.items:
-        raise UsageError(f"expected one group name for each of the {votes.items} items, not {len(groups)}")
-    names = sorted({name for name in groups if name is not None})
-    code = {name: number for number, name in enumerate(names)}
-    group = np.array([-1 if name is None else code[name] for name in groups], dtype=np.int64)[votes.item]
-    found = {}
-    for name in names:
-        within = votes.where(group == code[name])
-        if len(within):
-            found[name] = measure(within, level=level, values=values, interval=interval)
-    return found
-
-
-def agreement(
-    data: Frame | Responses,
-    *,
-    level: Level = "nominal",
-    order: Sequence[str] = (),
-    interval: bool = True,
-) -> Agreement:
-    """Compute Krippendorff's alpha with its 95 % confidence interval, Fleiss' kappa and Gwet's AC1.
+def agreement(data: Frame | Responses, *, level: Level = "nominal", order: Sequence[str] = ()) -> Agreement:
+    """Compute Krippendorff's alpha with its 95 % interval over items and annotators.
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
             `read_responses`: its answers to items, without those to control items, of all annotators.
-        level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
+        level: "nominal", "ordinal" or "interval".
         order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or
             alphabetical order.
-        interval: whether to compute the interval of alpha over items and annotators.
-
-    Returns:
-        The coefficients, and the `interval` of alpha.
 
     Raises:
         UsageError: a column is missing, or a label is not a number on the interval level.
@@ -745,4 +378,4 @@ def agreement(
     """
     encoding = encoded(data)
     votes, values = on_scale(encoding.votes, encoding.labels.cast(pl.String).to_list(), level, order)
-    return measure(votes, level=level, values=values, interval=interval)
+    return measure(votes, level, values)

@@ -20,8 +20,8 @@ def arm_tables(record: Baseline) -> tuple[DataTable, ...]:
     columns = [
         (
             statuses.get(one.status, one.status),
-            next((_value(metric.value, metric.interval) for metric in one.main_metrics.values()), EMPTY),
-            _value(one.single_person.mean, one.single_person.ci95) if one.single_person else EMPTY,
+            next((_value(metric.value, metric.ci95) for metric in one.main_metrics.values()), EMPTY),
+            _value(one.single_person.value, one.single_person.ci95) if one.single_person else EMPTY,
             f"{one.item_counts.consensus or 0} / {one.item_counts.total or 0}",
             f"{one.annotator_counts.used or 0} / {one.annotator_counts.total or 0}",
             str(one.response_counts.used or 0),
@@ -29,7 +29,7 @@ def arm_tables(record: Baseline) -> tuple[DataTable, ...]:
                 one.response_counts.dropped.get("may_be_mine", 0)
                 + one.response_counts.dropped.get("not_shown", 0)
             ),
-            _value(one.agreement.krippendorff_alpha, one.agreement.krippendorff_alpha_ci95),
+            _value(one.agreement.krippendorff_alpha, one.agreement.ci95),
             EMPTY if one.cost.total is None else joined([Money(one.cost.total, one.cost.currency)]),
         )
         for one in arms.values()

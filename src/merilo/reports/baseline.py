@@ -11,11 +11,11 @@ from merilo.baselines.arms import FILES, arms_of, divided
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.pipeline import compute, examine
+from merilo.baselines.population import Population
 from merilo.baselines.study_input import (
     IN_MEMORY,
     ArmInput,
     GoldSource,
-    PopulationSource,
     SkillSource,
     StudyInput,
     find_population,
@@ -49,8 +49,7 @@ def baseline(
     models: Sequence[str | Path] = (),
     common_items: bool = False,
     margin: float | Margin | None = None,
-    population: PopulationSource = None,
-    strata: Sequence[str] = (),
+    population: str | Path | Population | None = None,
     arm: str | Mapping[str, str] | None = None,
     other: Sequence[str | Path] | OtherAnswers = (),
     anonymise: bool = False,
@@ -73,10 +72,7 @@ def baseline(
         common_items: if the items differ, compare models on the items that both sides answered.
         margin: the largest difference from a model that counts as none, in (0, 1): with it, equivalence with people is
             tested. By default, `baseline.margin` of the frozen plan if the file of gold answers is that of a study.
-        population: the whole dataset, if the items are a sample of it: the file or table of its items, or of
-            its strata with their numbers of items (column `count`), a study's `weights.csv`, or a mapping
-            from the value of one field to the number of items.
-        strata: the fields of the items whose values define the strata of the population.
+        population: the whole dataset, if the items are a sample of it: a study's `weights.csv`.
         arm: the groups of people, which get a baseline each: a column of the files, `files` where every file is a
             group, or a mapping from annotator to arm. The arm `people`, or the largest, is the baseline that is
             returned; its `arms` are the others.
@@ -128,9 +124,7 @@ def baseline(
         )
     study = replace(
         study,
-        population=find_population(
-            population, strata, responses=study.responses, gold=study.gold, encoding=encoding
-        ),
+        population=find_population(population, responses=study.responses, gold=study.gold, encoding=encoding),
         common_items=common_items,
         margin=_margin(margin, gold) if models or margin is not None else None,
     )
@@ -150,7 +144,6 @@ def baseline(
         "common_items": common_items,
         "margin": study.margin.value if study.margin else None,
         "population": name_of(population),
-        "strata": [*strata],
         "arm": arm if arm is None or isinstance(arm, str) else IN_MEMORY,
         "other": [*study.other.sources] if study.other else [],
         **settings.parameters(),

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.baseline import Baseline, MetricRecord
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.people_table import PeopleRow
 from merilo.datasets.declaration import CATALOGUE
+from merilo.estimate import Estimate
 from merilo.metrics.registry import is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.table import one_line
@@ -174,7 +175,7 @@ class BaselineFacts:
         return {name: n for name, n in ways(self.record).items() if name not in {"unresolved", "each_answer"}}
 
     @property
-    def groups(self) -> list[tuple[str, MetricRecord]]:
+    def groups(self) -> list[tuple[str, Estimate]]:
         """Return the values of the metric by group, each under the group's name."""
         found = []
         for name, one in self.record.metrics.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,16 +12,12 @@ from markupsafe import Markup
 from merilo.baselines.baseline import (
     AgreementRecord,
     Baseline,
-    GroupRecord,
-    MetricRecord,
-    OnDataset,
-    SinglePerson,
 )
 from merilo.baselines.findings import STATUSES, majority_rule
 from merilo.baselines.people_table import PEOPLE_ROWS, PeopleTable
 from merilo.errors import argument, for_library
+from merilo.estimate import Estimate
 from merilo.people.cost import paid_work
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
 from merilo.reports.baseline_facts import (
     REASONS,
@@ -29,7 +25,7 @@ from merilo.reports.baseline_facts import (
     counted_from,
     ways,
 )
-from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.reports.estimates import OVER_BOTH
 from merilo.text import Text, joined
 from merilo.wording import shortened
 
@@ -96,21 +92,24 @@ def _status(record: Baseline) -> tuple[Text | str, str]:
 def _rows(record: Baseline) -> Iterator[Row]:
     main = _main(record)
     for name, one in record.metrics.items():
-        for row in _metric(name, one):
+        for row in _metric(name, one, record.by_majority_alone.get(name)):
             yield row if one.value is None or name in main else row._replace(short=False)
-    if record.single_person:
-        yield from _single(record.single_person)
-    elif (first := next(iter(record.metrics.values()), None)) and first.single:
-        yield Row(Text("single person"), Text("not defined: {reason}", reason=first.single.reason))
-    if any(one.over_both or one.single for one in record.metrics.values()):
-        yield Row(Text("95 % intervals"), Text("{over}, unless the row names another", over=OVER_BOTH))
+    if single := record.single_person:
+        value = (
+            _brief(single)
+            if single.value is not None
+            else Text("not defined: {reason}", reason=single.reason)
+        )
+        yield Row(Text("single person"), value)
+    if any(one.ci95 for one in record.metrics.values()):
+        yield Row(Text("95 % intervals"), OVER_BOTH)
     yield from _clusters(record)
     yield from _whole(record, main)
     yield _gold(record)
     yield from _people(record)
     yield from _items(record)
     yield from _reached(record.people) if record.people else ()
-    yield from _groups(record.by)
+    yield from _groups(record.groups)
     yield from _money(record)
 
 
@@ -121,56 +120,15 @@ def _main(record: Baseline) -> set[str]:
     return main or {*record.main_metrics} or {*list(record.metrics)[:1]}
 
 
-def _metric(name: str, one: MetricRecord) -> Iterator[Row]:
+def _metric(name: str, one: Estimate, alone: Estimate | None) -> Iterator[Row]:
     if one.value is None:
         yield Row(name, Text("not computed: {reason}", reason=one.reason))
         return
-    people = Text(", {n:# annotator|# annotators}", n=one.annotators) if one.annotators else ""
-    yield Row(name, joined([_brief(one), people], ""))
-    if one.over_both and one.over_items:
-        yield _under(OVER_ITEMS_ALONE, _ends(one.over_items), short=False)
-    elif one.method_over_both:
-        yield _under(Text("items and annotators"), one.method_over_both)
-    if other := one.by_other_majority:
+    yield Row(name, _brief(one))
+    if alone and alone.n and alone.n != one.n:
         yield _under(
-            Text("majorities alone"), Text("{estimate} (published procedure)", estimate=_brief(other))
+            Text("majorities alone"), Text("{estimate} (published procedure)", estimate=_brief(alone))
         )
-    if dropped := one.with_dropped:
-        for title, value in (
-            (Text("{n} dropped as wrong", n=dropped.dropped), dropped.dropped_counted_as_wrong),
-            (Text("dropped by plurality"), dropped.dropped_resolved_by_plurality),
-        ):
-            yield _under(title, Text("{value:.3f}  on {n:# item|# items}", value=value, n=dropped.n))
-
-
-def _single(single: SinglePerson) -> Iterator[Row]:
-    yield Row(
-        Text("single person"),
-        Text(
-            "{value:.3f} {interval}  {n:# annotator|# annotators}, {answers:# answer|# answers}",
-            value=single.mean,
-            interval=_ends(single.ci95),
-            n=single.annotators,
-            answers=single.answers,
-        ),
-    )
-    spread = Text(
-        "{value:.3f} {interval} over annotators", value=single.spread, interval=_ends(single.spread_ci95)
-    )
-    yield _under(Text("spread beyond chance"), spread, short=False)
-    for title, person in (
-        (Text("best (of {n})", n=single.with_min_answers), single.best),
-        (Text("worst (of {n})", n=single.with_min_answers), single.worst),
-    ):
-        if person:
-            value = Text(
-                "{value:.3f} {interval} {over}  on {n:# item|# items}",
-                value=person.value,
-                interval=_ends(person.ci95_chosen_among_all),
-                over=OVER_ITEMS_ALONE,
-                n=person.n,
-            )
-            yield _under(title, value, short=False)
 
 
 def _reached(people: PeopleTable) -> Iterator[Row]:
@@ -201,47 +159,20 @@ def _clusters(record: Baseline) -> Iterator[Row]:
 
 def _whole(record: Baseline, main: set[str]) -> Iterator[Row]:
     """Return the rows of the whole dataset, of which the items are a sample."""
-    whole = record.population
-    if whole is None:
+    if record.sampled is None:
         return
-    sample = Text(
-        "{sampled} of {n:# item|# items}; the metrics above are those of the sample",
-        sampled=whole.sampled,
-        n=whole.items,
-    )
-    yield Row(Text("sample"), sample)
-    weights = Text(
-        "{low:.3g} to {high:.3g} in {n:# stratum|# strata}{by}; design effect {effect:.2f} (Kish)",
-        low=whole.smallest_weight,
-        high=whole.largest_weight,
-        n=len(whole.strata),
-        by=Text(" by {fields}", fields=whole.fields) if whole.fields else "",
-        effect=whole.design_effect_of_weights,
-    )
-    yield _under(Text("weights"), weights, short=False)
-    for name, metric in record.metrics.items():
-        for row in _on_dataset(name, metric.dataset) if metric.dataset else ():
-            yield row if name in main else row._replace(short=False)
-
-
-def _on_dataset(name: str, one: OnDataset) -> Iterator[Row]:
-    title = Text("{metric}, whole dataset", metric=name)
-    if one.value is None:
-        yield Row(title, Text("not defined: {reason}", reason=one.reason))
-        return
+    sampled, items = record.sampled
     yield Row(
-        title,
-        Text("{value:.3f}{sure}  for {n:# item|# items}", value=one.value, sure=_sure(one), n=one.items),
+        Text("sample"),
+        Text(
+            "{sampled} of {n:# item|# items}; the metrics above are those of the sample",
+            sampled=sampled,
+            n=items,
+        ),
     )
-    few = Text("not defined: it takes at least {n:# annotator|# annotators}", n=LEAST_ANNOTATORS)
-    if one.over_both:
-        yield _under(OVER_ITEMS_ALONE, _ends(one.over_items) or "-", short=False)
-    else:
-        yield _under(Text("items and annotators"), few, short=False)
-    if single := one.single:
-        sure = _ends(single.over_both) or few
-        value = Text("{value:.3f} {interval}", value=single.mean, interval=sure)
-        yield _under(Text("single person"), value, short=False)
+    for name, one in record.whole_dataset.items():
+        value = _brief(one) if one.value is not None else Text("not defined: {reason}", reason=one.reason)
+        yield Row(Text("{metric}, whole dataset", metric=name), value, short=name in main)
 
 
 def _gold(record: Baseline) -> Row:
@@ -346,30 +277,17 @@ def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
     told = Text(
         "{value:.3f}{sure}  on {n:# response|# responses}",
         value=alpha,
-        sure=_after_space(agreement.krippendorff_alpha_ci95),
+        sure=_after_space(agreement.ci95),
         n=agreement.n or 0,
     )
     yield Row(Text("Krippendorff's alpha"), Text("not defined") if alpha is None else told)
 
 
-def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> Iterator[Row]:
-    """Return a row for each group of items, for the requested fields."""
-    for field, groups in by.items():
-        for value, group in groups.items():
-            parts = [Text("{n:# item|# items}", n=group.items)]
-            for name, score in list(group.metrics.items())[:1]:
-                parts.append(
-                    Text(
-                        "{metric} {value:.3f}{sure} on {n}",
-                        metric=name,
-                        value=score.value,
-                        sure=_sure(score),
-                        n=score.n,
-                    )
-                )
-            if group.agreement and group.agreement.krippendorff_alpha is not None:
-                parts.append(Text("alpha {value:.3f}", value=group.agreement.krippendorff_alpha))
-            yield _under(f"{field}: {shortened(value, 40)}", joined(parts, ", "))
+def _groups(groups: Sequence[Estimate]) -> Iterator[Row]:
+    """Return a row for each estimate of a group of items."""
+    for one in groups:
+        value = _brief(one) if one.value is not None else one.reason or "-"
+        yield _under(shortened(one.name, 60), value)
 
 
 def _money(record: Baseline) -> Iterator[Row]:
@@ -410,20 +328,15 @@ def _counts(counts: Mapping[int, int]) -> Text:
     return joined((Text("{n} of {people}", n=n, people=people) for people, n in counts.items()), ", ")
 
 
-def _brief(one: MetricRecord) -> Text:
+def _brief(one: Estimate) -> Text:
+    people = Text(", {n:# annotator|# annotators}", n=one.people) if one.people else ""
     return Text(
         "{value:.3f}{sure}  on {n:# item|# items}{clusters}",
         value=one.value,
-        sure=_sure(one),
+        sure=_after_space(one.ci95),
         n=one.n,
-        clusters=Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else "",
+        clusters=people,
     )
-
-
-def _sure(one: MetricRecord | OnDataset) -> Text | str:
-    """Format the interval of record; one over items alone has its name after it. Empty without an interval."""
-    alone = one.interval and not one.over_both
-    return joined([_after_space(one.interval), *([" ", OVER_ITEMS_ALONE] if alone else [])], "")
 
 
 def _after_space(span: Span | None) -> Text | str:
@@ -487,6 +400,6 @@ def _plot(record: Baseline) -> Markup:
     from merilo.reports import charts  # noqa: PLC0415 - only notebooks draw
 
     headline = next(iter(record.metrics.values()), None)
-    if headline is None or headline.value is None or headline.interval is None:
+    if headline is None or headline.value is None or headline.ci95 is None:
         return Markup("")
-    return charts.interval_bar(headline.value, *headline.interval).__html__()
+    return charts.interval_bar(headline.value, *headline.ci95).__html__()

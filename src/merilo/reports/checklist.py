@@ -202,7 +202,7 @@ def _of_dataset(declared: Dataset | None) -> _Answers:
 
 
 def _of_models(record: Baseline, plan: Mapping[str, Json] | None, declared: Dataset | None) -> _Answers:
-    size = count_at(plan, "subset", "of") or (record.population.items if record.population else None)
+    size = count_at(plan, "subset", "of") or record.sampled_from
     if size is None and declared is not None and declared.sizes:
         size = [*declared.sizes.values()][-1]
     models = [one for one in list_at(record.models, "models") if isinstance(one, dict)]
@@ -215,8 +215,8 @@ def _of_models(record: Baseline, plan: Mapping[str, Json] | None, declared: Data
         if isinstance(match, dict) and (test := text_at(match, "test"))
     }
     main = record.main_metrics.values()
-    interval = next((one for one in main if one.interval), None)
-    over = "items and annotators" if interval and interval.over_both else "items alone"
+    interval = next((one for one in main if one.ci95), None)
+    over = "items and annotators" if interval and interval.people else "items alone"
     return {
         "0.8": (size, ""),
         "0.9": (max(tested, default=size), "" if tested else "all items of the dataset"),
@@ -261,8 +261,8 @@ def _of_people(facts: BaselineFacts) -> _Answers:
     }
     if came := record.participation:
         found |= _of_participation(came)
-    if population := record.population:
-        found["1.2.1"] = "sample", weighting(population).en
+    if record.sampled:
+        found["1.2.1"] = "sample", weighting(record).en
     if responses.total and people:
         found["1.4"] = f"{responses.total / people:.1f} on average", "control items included"
     if mine:
@@ -316,8 +316,8 @@ def _of_results(record: Baseline, plan: Mapping[str, Json] | None) -> _Answers:
     code = text_at(plan, "publication", "code") or text_at(plan, "publication", "data")
     notebook = "the notebook of hb/ recomputes every value; the plan does not state where it is published"
     found: _Answers = {"5.4": ("yes", code) if code else ("partial", notebook)}
-    if main := record.main_metrics.values():
-        single = any(one.single and one.single.mean is not None for one in main)
+    if record.main_metrics:
+        single = record.single_person is not None and record.single_person.value is not None
         found |= {
             "4.3": ("yes", "a single person is given to be set beside single answers of a model")
             if single
@@ -396,11 +396,11 @@ def _of_drawing(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
     method, subset = text_at(plan, "subset", "method"), facts.conditions.subset
     if subset is None:
         return {"1.2.1": ("all items", "")} if method else {}
-    fields, seed, population = ", ".join(subset[2]), count_at(plan, "seed"), facts.record.population
+    fields, seed = ", ".join(subset[2]), count_at(plan, "seed")
     details = [
         f"the distribution of {fields} is kept" if fields else "",
         f"seed {seed}" if seed is not None else "",
-        weighting(population).en if population else "",
+        weighting(facts.record).en if facts.record.sampled else "",
     ]
     return {"1.2.1": (f"random sample ({method or 'random'})", "; ".join(filter(None, details)))}
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from merilo.baselines.baseline import MetricRecord, read_record
+from merilo.baselines.baseline import read_record
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
@@ -18,6 +18,7 @@ from merilo.baselines.model_verdicts import Margin, verdicts
 from merilo.baselines.opposite_outcomes import Side
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
+from merilo.estimate import Estimate
 from merilo.models.run_folder import RunFolder, is_run, read_run
 from merilo.reports.chart_files import FORMS, chart_file, with_title
 from merilo.reports.charts import MODEL_COLOURS, Chart, page_environment
@@ -334,7 +335,7 @@ def _column(key: str, crowd: StoredBaseline, result: Comparison | None) -> Table
     if not crowd.annotators:
         return replace(_published_column(key), metric=metric, people=published_value(key, metric))
     record = read_record(Path(crowd.folder))
-    own = record.metrics.get(metric, MetricRecord())
+    own = record.metrics.get(metric, Estimate())
     matches = result.models[0].tests.matches if result else ()
     single = next((one.difference for one in matches if one.kind == "single"), None)
     spent = people_spent(crowd)
@@ -345,11 +346,11 @@ def _column(key: str, crowd: StoredBaseline, result: Comparison | None) -> Table
             matches[0].difference.n if own.value is None else own.n,
             THIS_BASELINE,
             shown(crowd.folder),
-            own.interval,
+            own.ci95,
             (single.first, single.n) if single else None,
             crowd.status == "rejected",
             record.simulated,
-            over_annotators=own.over_both is not None or own.value is None,
+            over_annotators=own.people is not None or own.value is None,
             spent=spent[0] if spent else None,
             spent_each=spent[1] if spent else None,
         )

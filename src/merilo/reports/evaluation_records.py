@@ -93,15 +93,24 @@ def _people(record: Baseline) -> Iterator[_Respondent]:
     decided = {name: str(record.parameters[name]) for name in ("aggregator", "resolve")}
     metrics = record.main_metrics
     consensus = [
-        _Metric(name, one.value, one.interval, one.method_over_both or one.method or "", one.n)
+        _Metric(name, one.value, one.ci95, "over items and annotators" if one.ci95 else "", one.n)
         for name, one in metrics.items()
         if one.value is not None
     ]
-    single = [
-        _Metric(name, alone.mean, alone.ci95, alone.method or "", alone.items)
-        for name, one in metrics.items()
-        if (alone := one.single) is not None and alone.mean is not None
-    ]
+    alone = record.single_person
+    single = (
+        [
+            _Metric(
+                alone.name,
+                alone.value,
+                alone.ci95,
+                "over items and annotators" if alone.ci95 else "",
+                alone.n,
+            )
+        ]
+        if alone and alone.value is not None
+        else []
+    )
     yield _Respondent("People (consensus)", "human/consensus", dataset, title, consensus, details | decided)
     yield _Respondent("People (single person)", "human/single-person", dataset, title, single, details)
 

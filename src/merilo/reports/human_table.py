@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from merilo.baselines.baseline import Baseline, MetricRecord, read_record
+from merilo.baselines.baseline import Baseline, read_record
 from merilo.baselines.findings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
+from merilo.estimate import Estimate
 from merilo.reports.charts import page_environment
 from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
 from merilo.reports.table import latex, latex_table, markdown, markdown_table
@@ -67,7 +68,7 @@ class HumanRow:
     by_group: tuple[HumanFigure, ...] = ()
 
     @property
-    def own(self) -> MetricRecord | None:
+    def own(self) -> Estimate | None:
         """Return the study's value of this metric."""
         own = self.study.record.metrics.get(self.metric) if self.study else None
         return own if own and own.value is not None else None
@@ -160,12 +161,12 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
     ]
 
 
-def _own_json(study: OwnStudy, own: MetricRecord) -> dict[str, Json]:
-    record, alone = study.record, own.by_majority
+def _own_json(study: OwnStudy, own: Estimate) -> dict[str, Json]:
+    record, alone = study.record, study.record.by_majority_alone.get(own.name)
     return {
         "value": own.value,
-        "ci95": None if own.interval is None else [*own.interval],
-        "interval_over": "items and annotators" if own.over_both else "items",
+        "ci95": None if own.ci95 is None else [*own.ci95],
+        "interval_over": "items and annotators" if own.people else "items",
         "n": own.n,
         "by_majority_alone": {"value": alone.value, "n": alone.n}
         if alone and alone.value is not None
@@ -218,10 +219,11 @@ def _cells(row: HumanRow, language: Language) -> list[str]:
     return [*cells, *_own_cells(row.study, row.own, language)]
 
 
-def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[str]:
+def _own_cells(study: OwnStudy, own: Estimate, language: Language) -> list[str]:
     record = study.record
     value = decimal(own.value or 0.0, 3, language)
-    if alone := own.by_other_majority:
+    alone = record.by_majority_alone.get(own.name)
+    if alone and alone.n and alone.n != own.n:
         told = Text("(by majorities: {alone:.3f}, n = {n})", alone=alone.value, n=alone.n)
         value += f" {told.in_language(language)}"
     remarks: list[Text] = [
@@ -231,9 +233,9 @@ def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[s
     if remarks:
         value += f" [{', '.join(one.in_language(language) for one in remarks)}]"
     bounds = EMPTY
-    if own.interval:
-        bounds = "–".join(decimal(end, 3, language) for end in own.interval)
-        if not own.over_both:
+    if own.ci95:
+        bounds = "–".join(decimal(end, 3, language) for end in own.ci95)
+        if not own.people:
             bounds += f" ({OVER_ITEMS_ALONE.in_language(language)})"
     people, alpha, cost = record.annotator_counts.kept, record.agreement.krippendorff_alpha, record.cost
     return [

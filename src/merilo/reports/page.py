@@ -11,15 +11,14 @@ from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_table import shown_fields
-from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
-from merilo.baselines.estimates import MetricEstimate, why_items_alone
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import STATUSES, majority_rule
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
-from merilo.baselines.people_table import PEOPLE_ROWS
+from merilo.baselines.people_table import PEOPLE_ROWS, people_values
 from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
 from merilo.errors import for_command_line
+from merilo.estimate import Estimate
 from merilo.participation import FEWEST
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.reports import charts
@@ -82,7 +81,6 @@ def page(
             figures=_figures(baseline),
             headline=baseline.estimates.headline,
             metric_title=metric_title,
-            why_items_alone=why_items_alone,
             control_chart=_control_chart(baseline),
             agreement_chart=_agreement_chart(baseline),
             excluded=baseline.annotators.filter("excluded")
@@ -95,7 +93,7 @@ def page(
             rows=_rows(record),
             overlap=_overlap(record),
             alpha_defined=record.agreement.krippendorff_alpha is not None,
-            alpha_interval=baseline.agreement.interval,
+            alpha_interval=record.agreement.ci95,
             majority=Given({"en": rule.en, "ru": rule.ru}),
             made=record,
             unjudged=record.annotator_counts.unjudged,
@@ -108,7 +106,6 @@ def page(
             comparisons=comparisons,
             verdict_sentence=verdict_sentence,
             whole=baseline.whole,
-            heaviest=_heaviest(baseline),
             echoes=[one for one in record.echoes if not one.reason],
             signals=signal_sentences(record.signals) if record.signals else (),
             signalled=[] if record.signals is None else _with_signals(record.signals),
@@ -141,7 +138,7 @@ def page_charts(record: Baseline) -> dict[str, Chart]:
     The names are `estimate METRIC`, `resolution`, `controls`, `agreement` and `models`.
     """
     baseline, comparisons = record.evidence, record.comparisons
-    found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
+    found = {f"estimate {name}": chart for name, _, chart in _figures(baseline) if chart is not None}
     charted = {
         "resolution": charts.stacked_bar(resolution(record)),
         "controls": _control_chart(baseline),
@@ -156,32 +153,24 @@ def resolution(record: Baseline) -> list[Segment]:
     return [Segment(WAYS[way].colour, WAYS[way].phrase, n) for way, n in ways(record).items()]
 
 
-def _heaviest(baseline: Evidence) -> list[SampledStratum]:
-    """Return the strata of the dataset with the largest weights; those without responses first."""
-    strata = baseline.whole.strata if baseline.whole else ()
-    return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
-
-
-def _figures(baseline: Evidence) -> list[tuple[str, MetricEstimate, Chart]]:
+def _figures(baseline: Evidence) -> list[tuple[str, Estimate, Chart | None]]:
     """Return each main metric with its chart; if there is no main metric, the first metric by group."""
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])
     return [
-        (name, one, charts.interval_bar(one.score.value, one.interval.low, one.interval.high))
+        (name, one, charts.interval_bar(one.value, *one.ci95) if one.ci95 else None)
         for name, one in shown.items()
-        if one.interval is not None
+        if one.value is not None
     ]
 
 
 def _standing_chart(baseline: Evidence, comparisons: Sequence[ModelComparison]) -> Chart | None:
     """Draw single annotators, the crowd and the models on one axis."""
     headline = baseline.estimates.headline
-    if not comparisons or headline is None or headline.single is None:
+    if not comparisons or headline is None:
         return None
-    people = [person.value for person in headline.single.people]
-    crowd = [one.score.value for one in baseline.estimates.all().values()][:1]
     models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
-    return charts.standing_chart(people, crowd[0] if crowd else None, models)
+    return charts.standing_chart(people_values(baseline), headline.value, models)
 
 
 def _control_chart(baseline: Evidence) -> Chart | None:

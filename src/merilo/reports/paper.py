@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.baseline import Baseline, MetricRecord
+from merilo.baselines.baseline import Baseline
+from merilo.estimate import Estimate
 from merilo.records import (
     Span,
     list_at,
@@ -66,20 +67,16 @@ def metric_table(record: Baseline, plan: Mapping[str, Json] | None = None) -> Pa
     for key, one in record.metrics.items():
         if one.value is None:
             continue
-        name, single = (
-            metric_title(key).en,
-            one.single if one.single and one.single.mean is not None else None,
-        )
-        own = single.answers if single else None
-        answers = _count(own if "." in key else record.response_counts.used)
+        name = metric_title(key).en
+        answers = "" if "." in key else _count(record.response_counts.used)
         who = "people" if key.startswith("pass@") else "consensus"
-        rows.append((name, who, _value(one.value), *_ends(one), str(one.n), answers, _count(one.annotators)))
-        if alone := one.by_other_majority:
+        rows.append((name, who, _value(one.value), *_ends(one), str(one.n), answers, _count(one.people)))
+        alone, single = record.by_majority_alone.get(key), record.single_person
+        if alone and alone.n and alone.n != one.n:
             rows.append((name, "majorities alone", _value(alone.value), *_ends(alone), str(alone.n), "", ""))
-        if single:
-            counts = (str(single.items or ""), str(single.answers), str(single.annotators))
-            span = _span(single.ci95, _OVER_BOTH)
-            rows.append((name, "single annotator", _value(single.mean), *span, *counts))
+        if single and single.name == key and single.value is not None:
+            counts = str(single.n), "", _count(single.people)
+            rows.append((name, "single annotator", _value(single.value), *_ends(single), *counts))
     caption = f"Human baseline{_of(record, plan)}: metrics with 95% confidence intervals."
     columns = ("metric", "respondents", *_ESTIMATE, "items", "answers", "annotators")
     return PaperTable("metrics", caption, columns, tuple(rows))
@@ -93,21 +90,12 @@ def group_table(record: Baseline, plan: Mapping[str, Json] | None = None) -> Pap
         plan: the content of `study.yaml`, for the dataset's name.
     """
     rows = []
-    for field, groups in record.by.items():
-        for value, group in groups.items():
-            alpha = group.agreement.krippendorff_alpha if group.agreement else None
-            counts = _value(alpha), _count(group.answers)
-            metrics = {name: one for name, one in group.metrics.items() if one.value is not None}
-            rows += [
-                (field, value, metric_title(name).en, _value(one.value), *_ends(one), str(one.n), *counts)
-                for name, one in metrics.items()
-            ]
-            if not metrics:
-                rows.append((field, value, "", "", *_span(None, ""), str(group.items), *counts))
-    caption = (
-        f"Human baseline{_of(record, plan)} by group, with 95% confidence intervals and Krippendorff's alpha."
-    )
-    columns = ("field", "value", "metric", *_ESTIMATE, "items", "alpha", "answers")
+    for one in record.groups:
+        group, _, name = one.name.rpartition(": ")
+        if one.value is not None:
+            rows.append((group, metric_title(name).en, _value(one.value), *_ends(one), str(one.n)))
+    caption = f"Human baseline{_of(record, plan)} by group, with 95% confidence intervals."
+    columns = ("group", "metric", *_ESTIMATE, "items")
     return PaperTable("groups", caption, columns, tuple(rows)) if rows else None
 
 
@@ -262,7 +250,6 @@ def sources(record: Baseline) -> list[Source]:
         record: the baseline.
     """
     metrics, resolved = record.metrics.values(), record.resolved_by
-    intervals = " ".join(f"{one.method} {one.method_over_both}" for one in metrics)
     models = list_at(record.models, "models")
     compared = [mapping_at(one, "comparisons") for one in models if isinstance(one, dict)]
     matches = [match for one in compared for match in one.values() if isinstance(match, dict)]
@@ -271,9 +258,8 @@ def sources(record: Baseline) -> list[Source]:
     aggregator = record.parameters.get("aggregator")
     used = {
         "alpha": record.agreement.krippendorff_alpha is not None,
-        "wilson": "Wilson score" in intervals,
-        "two_way": "two-way bootstrap" in intervals,
-        "components": any(one.single is not None and one.single.mean is not None for one in metrics),
+        "wilson": any(one.ci95 for one in metrics),
+        "two_way": any(one.ci95 and one.people for one in metrics),
         "glad": resolved.glad or aggregator == "glad",
         "dawid_skene": resolved.dawid_skene
         or resolved.pooled
@@ -334,14 +320,14 @@ def _value(value: float | None) -> str:
     return "" if value is None else plain_number(value, ".3f")
 
 
-def _over(one: MetricRecord) -> Text | str:
+def _over(one: Estimate) -> Text | str:
     """Say what the interval of record is over; empty without an interval."""
-    return "" if one.interval is None else _OVER_BOTH if one.over_both else _ITEMS_ALONE
+    return "" if one.ci95 is None else _OVER_BOTH if one.people else _ITEMS_ALONE
 
 
-def _ends(one: MetricRecord) -> tuple[str, str, str]:
+def _ends(one: Estimate) -> tuple[str, str, str]:
     """Return the bounds of the interval of record, and its kind."""
-    return _span(one.interval, _over(one))
+    return _span(one.ci95, _over(one))
 
 
 def _span(span: Span | None, over: Text | str) -> tuple[str, str, str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from merilo.baselines.baseline import Baseline, CostRecord, MetricRecord, PopulationRecord
+from merilo.baselines.baseline import Baseline, CostRecord
+from merilo.estimate import Estimate
 from merilo.people.cost import paid_work
 from merilo.records import Span
 from merilo.reports.baseline_facts import WAYS, BaselineFacts, Role, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
-from merilo.reports.table import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 
@@ -114,9 +114,6 @@ _METRIC: Final[Sentences] = {
     ),
     "consensus": Text("The {metric} of the consensus is {value:.3f} on {n:# item|# items}{clusters}{sure}."),
     "alone": Text("On the items with a majority, it is {alone:.3f}{sure_alone}."),
-    "dropped": Text(
-        "If the {dropped:# item|# items} without a consensus counted as wrong, it would be {wrong:.3f}."
-    ),
     "single": Text("A single {role:experts=expert|annotator} scores {mean:.3f} on average{sure_single}."),
 }
 
@@ -130,7 +127,6 @@ _PAY: Final[Sentences] = {
 _WHOLE: Final[Sentences] = {
     "sampled": Text("The estimates above are those of the sample of {sampled:# item|# items}."),
     "weighted": Text("For the whole dataset, they were {weighted}."),
-    "empty": Text("{empty:# stratum|# strata} without responses {empty:is|are} not included."),
     "metrics": None,
     "corrected": Text(
         "The intervals are over items and annotators; the part from items has a finite-population correction."
@@ -427,7 +423,7 @@ def agreement(facts: BaselineFacts) -> list[Text]:
             role=facts.role,
             n=found.n,
             value=found.krippendorff_alpha,
-            sure=_in_brackets(_sure(found.krippendorff_alpha_ci95)),
+            sure=_in_brackets(_sure(found.ci95)),
         )
     ]
 
@@ -446,11 +442,11 @@ def _results(facts: BaselineFacts) -> list[Text]:
 def _groups(facts: BaselineFacts) -> list[Text]:
     if not facts.groups or facts.group_metric is None:
         return []
-    both = any(one.over_both for _, one in facts.groups)
+    both = any(one.people for _, one in facts.groups)
     over = Text(" over items and {role:experts=experts|annotators}", role=facts.role) if both else ""
     intervals = Text(" (with 95% confidence intervals{over})", over=over)
     metric = metric_title(facts.group_metric)
-    sure = intervals if any(one.interval for _, one in facts.groups) else ""
+    sure = intervals if any(one.ci95 for _, one in facts.groups) else ""
     if len(facts.groups) <= _MOST_GROUPS:
         groups = joined((_in_group(*one) for one in facts.groups), "; ")
         return [
@@ -473,46 +469,38 @@ def _groups(facts: BaselineFacts) -> list[Text]:
     ]
 
 
-def _in_group(name: str, one: MetricRecord) -> Text:
-    alone = "" if one.over_both else Text(" over items alone")
+def _in_group(name: str, one: Estimate) -> Text:
+    alone = "" if one.people else Text(" over items alone")
     return Text(
         "{value:.3f} in “{group}” ({sure}{n:# item|# items})",
         value=one.value,
         group=group_title(name),
-        sure=Text("{interval}{alone}; ", interval=interval(one.interval), alone=alone)
-        if one.interval
-        else "",
+        sure=Text("{interval}{alone}; ", interval=interval(one.ci95), alone=alone) if one.ci95 else "",
         n=one.n,
     )
 
 
-def _metric_facts(name: str, one: MetricRecord, facts: BaselineFacts) -> Facts:
+def _metric_facts(name: str, one: Estimate, facts: BaselineFacts) -> Facts:
+    record = facts.record
     values: dict[str, Any] = {
         "role": facts.role,
         "metric": metric_title(name),
         "value": one.value,
         "n": one.n,
-        "clusters": Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else "",
-        "sure": _in_brackets(_named_interval(one.interval, one.over_both, facts.role)),
+        "clusters": "",
+        "sure": _in_brackets(_named_interval(one.ci95, one.people, facts.role)),
     }
-    if facts.record.programs:
+    if record.programs:
         return {**values, "programs": True}
-    if alone := one.by_other_majority:
+    alone = record.by_majority_alone.get(name)
+    if alone and alone.n and alone.n != one.n:
         items = Text("on {n:# item|# items}", n=alone.n)
-        sure = _in_brackets(items, _named_interval(alone.interval, alone.over_both, facts.role))
+        sure = _in_brackets(items, _named_interval(alone.ci95, alone.people, facts.role))
         values |= {"alone": alone.value, "sure_alone": sure}
-    if (dropped := one.with_dropped) and dropped.dropped_counted_as_wrong is not None:
-        values |= {"dropped": dropped.dropped, "wrong": dropped.dropped_counted_as_wrong}
-    single = one.single
-    if single and single.mean is not None and single.annotators and single.answers:
-        counts = Text(
-            "{people} {role:experts=expert|annotator}{people:|s}, {answers:# answer|# answers}",
-            people=single.annotators,
-            role=facts.role,
-            answers=single.answers,
-        )
-        sure = _in_brackets(_named_interval(single.ci95, over_both=True, role=facts.role), counts)
-        values |= {"single": True, "mean": single.mean, "sure_single": sure}
+    single = record.single_person
+    if single and single.name == name and single.value is not None:
+        sure = _in_brackets(_named_interval(single.ci95, over_both=True, role=facts.role))
+        values |= {"single": True, "mean": single.value, "sure_single": sure}
     return {**values, "consensus": True}
 
 
@@ -542,49 +530,28 @@ def pay(cost: CostRecord) -> list[Text]:
 
 def _whole_dataset(record: Baseline) -> list[Text]:
     """Say what the metrics are on the whole dataset; nothing if the items are not a sample of it."""
-    population = record.population
-    told = []
-    for name, metric in record.main_metrics.items():
-        one = metric.dataset
-        if one is None or one.value is None:
-            continue
-        single: Text | str = ""
-        if one.single is not None and one.single.mean is not None:
-            single = Text(
-                "; a single annotator scores {mean:.3f}{sure}",
-                mean=one.single.mean,
-                sure=_in_brackets(_sure(one.single.over_both)),
-            )
-        told.append(
-            Text(
-                "On the whole dataset, the {metric} of the consensus is {value:.3f}{sure}{single}.",
-                metric=metric_title(name),
-                value=one.value,
-                sure=_in_brackets(_sure(one.over_both)),
-                single=single,
-            )
+    told = [
+        Text(
+            "On the whole dataset, the {metric} of the consensus is {value:.3f}{sure}{single}.",
+            metric=metric_title(name),
+            value=one.value,
+            sure=_in_brackets(_sure(one.ci95)),
+            single="",
         )
-    if population is None or not told:
+        for name, one in record.whole_dataset.items()
+        if one.value is not None and name in record.main_metrics
+    ]
+    if record.sampled is None or not told:
         return []
     facts = {
-        "sampled": population.sampled,
-        "weighted": weighting(population),
-        "empty": len(population.without_responses),
+        "sampled": record.sampled[0],
+        "weighted": weighting(record),
         "metrics": joined(told),
         "corrected": True,
     }
     return [joined(_told(_WHOLE, facts))]
 
 
-def weighting(population: PopulationRecord) -> Text:
+def weighting(record: Baseline) -> Text:
     """Say how the sample was weighted, as a part of a sentence."""
-    fields = [one_line(field) for field in population.fields]
-    return Text(
-        "post-stratified to {items:# item|# items} of the dataset in {strata:# stratum|# strata}{by}; weights of items "
-        "{low:.3g} to {high:.3g}",
-        items=population.items_of_estimate or population.items,
-        strata=len(population.strata),
-        by=Text(" by {fields}", fields=fields) if fields else "",
-        low=population.smallest_weight or 0.0,
-        high=population.largest_weight or 0.0,
-    )
+    return Text("post-stratified to {items:# item|# items} of the dataset", items=record.sampled_from or 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -283,11 +282,9 @@ def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple
         screened = screen(cleaned, settings, None)
     except (DataError, UsageError) as error:
         return None, for_library(error.marked)
-    alpha = agreement_of(screened.pool, settings, interval=False).krippendorff_alpha
+    alpha = agreement_of(screened.pool, settings).krippendorff_alpha
     _, undecided = without_majority(screened.pool, settings, cleaned.items.height)
-    return _Screened(
-        screened.annotators, alpha if isfinite(alpha) else None, undecided / cleaned.items.height
-    ), ""
+    return _Screened(screened.annotators, alpha, undecided / cleaned.items.height), ""
 
 
 def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[Baseline | None, str]:
@@ -349,12 +346,5 @@ def _estimate(made: Baseline) -> StudyEstimate | None:
     main = made.evidence.estimates.headline
     if main is None:
         return None
-    interval = main.interval
-    return StudyEstimate(
-        main.score.name,
-        main.score.value,
-        None if interval is None else interval.low,
-        None if interval is None else interval.high,
-        main.score.n,
-        over_annotators=main.two_way is not None,
-    )
+    low, high = main.ci95 or (None, None)
+    return StudyEstimate(main.name, main.value or 0.0, low, high, main.n, over_annotators=True)

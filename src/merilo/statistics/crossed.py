@@ -4,20 +4,20 @@ An estimate would change with other items and with other annotators. Its varianc
 `crossed` and nowhere else:
 
 1. items: the sum of the squared influences of items, or of clusters of items;
-2. annotators: what the answers of one annotator have in common, the sum over annotators of the products of the
-   influences of two of their answers;
+2. annotators: what the answers of one annotator to different items have in common;
 3. a guesser: a few annotators often include nobody who guesses, so each end of the interval allows for half an
    annotator more who might.
 
 The interval has Wilson's form with the number of right-or-wrong items that this variance is worth, and Student's
-quantile with one degree of freedom less than there are annotators (or units of items, if they are fewer). `p` inverts
-the same interval. Consensus, one person, group, difference, whole dataset and agreement all use it; they differ only in
-their influences. docs/uncertainty.md has the measured coverage.
+quantile with at most one degree of freedom less than there are annotators. `p` inverts the same interval. Consensus,
+one person, group, difference, whole dataset and agreement all use it; they differ only in their influences.
+docs/uncertainty.md has the measured coverage.
 """
 
 from __future__ import annotations
 
-from math import atan, copysign, cos, erfc, inf, isinf, pi, sin, sqrt
+from functools import lru_cache
+from math import atan, copysign, cos, erfc, hypot, inf, isinf, pi, sin, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypeAlias
 
@@ -38,6 +38,8 @@ GUESSERS: Final = 0.5
 ASSUMED_CORRELATION: Final = 0.5
 #: With more degrees of freedom Student's distribution is taken for the normal one.
 _NORMAL: Final = 2000
+#: A statistic beyond this is infinite.
+_FAR: Final = 1e6
 
 _NONE: Final = np.zeros(0)
 _NOBODY: Final = np.zeros(0, dtype=np.int64)
@@ -151,9 +153,9 @@ class Crossed(NamedTuple):
         """Return the ends of the interval; `None` with fewer than three annotators."""
         if self.undefined:
             return None
-        low, width, p = *self._scale, self._share(self.value)
         t = student_quantile((1 + level) / 2, self.freedom)
-        bottom, top = (wilson_form(p, self._effective(side), t)[side] for side in (0, 1))
+        low, width = self._scale
+        bottom, top = (min(max(self._end(t, side), 0.0), 1.0) for side in (0, 1))
         return low + width * bottom, low + width * top
 
     def p(self, at: float = 0.0) -> float:
@@ -194,19 +196,31 @@ class Crossed(NamedTuple):
         low, width = self._scale
         return min(max((value - low) / width, 0.0), 1.0)
 
-    def _effective(self, side: int) -> float:
-        """Return the number of right-or-wrong items that the whole variance is worth, for the lower or upper end."""
-        total = self.items_variance + self.shared_variance + self.guess_variance[side]
-        return self.worth * self.items_variance / total
+    def _end(self, t: float, side: int) -> float:
+        """Return the lower or upper end on the scale from 0 to 1 with the quantile t; it may lie outside.
+
+        The distances of Wilson's end and of the assumed guessers are combined as the roots of their squares.
+        """
+        p, width = self._share(self.value), self._scale[1]
+        n = self.worth * self.items_variance / (self.items_variance + self.shared_variance)
+        reach = hypot(wilson_form(p, n, t)[side] - p, t * sqrt(self.guess_variance[side]) / width)
+        return p + reach if side else p - reach
 
     def _statistic(self, at: float) -> float:
-        """Return Wilson's statistic of the hypothesis that the true value is `at`."""
+        """Return the quantile with which the interval ends at `at`, below 0 if `at` is above the value."""
         p, true = self._share(self.value), self._share(at)
         if self.undefined or p == true:
             return 0.0
-        if not 0 < true < 1:
-            return copysign(inf, p - true)
-        return (p - true) / sqrt(true * (1 - true) / self._effective(0 if true < p else 1))
+        side, low, high = int(true > p), 0.0, 1.0
+        while abs(self._end(high, side) - p) < abs(true - p):
+            low, high = high, 2 * high
+            if high > _FAR:
+                return copysign(inf, p - true)
+        for _ in range(60):
+            middle = (low + high) / 2
+            short = abs(self._end(middle, side) - p) < abs(true - p)
+            low, high = (middle, high) if short else (low, middle)
+        return copysign(high, p - true)
 
 
 def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0.0, 1.0)) -> Crossed:
@@ -215,10 +229,13 @@ def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0
     With the influence u of each of I items (or clusters) and a of each answer, over P annotators:
 
         items      I / (I - 1) * sum of u^2, at least the square of one item (range / alike)
-        shared     P / (P - 1) * (sum over annotators of (sum of a)^2 - sum over cells of (sum of a)^2), at least 0;
-                   a cell has one annotator's answers to one item or cluster
+        shared     the products of a of two answers of one annotator to different items, summed, each less the
+                   mean product of two annotators' answers to different items; at least 0
         guessers   q (1 - q) * sum over annotators of (change if they guessed)^2, with q = 1/2 / (P + 1/2);
                    for the lower end the changes down, for the upper end those up
+
+    The degrees of freedom are Satterthwaite's for the sum of the first two, where annotators with unequal numbers of
+    answers count as fewer; at most P - 1 and I - 1.
 
     Args:
         value: the estimate.
@@ -228,6 +245,7 @@ def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0
     References:
         A. C. Cameron, J. Gelbach, D. Miller (2011), Robust inference with multiway clustering. Journal of Business &
         Economic Statistics 29, 238-249 (sums by both ways, less the sum of their cells).
+        F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
         E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
         E. Korn, B. Graubard (1998), Confidence intervals for proportions with small expected number of positive
         counts estimated from survey data. Survey Methodology 24, 193-201 (the effective number of items).
@@ -245,27 +263,38 @@ def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0
     p = min(max((value - bounds[0]) / width, 0.0), 1.0)
     spread = p * (1 - p) * width**2
     worth = min(spread / own if own > 0 and spread > 0 else inf, max(spread / floor, alike))
-    shared, guess, people = 0.0, (0.0, 0.0), None
-    freedom = units - 1
-    if len(influence.answers):
-        shared, guess, people = _of_annotators(influence)
-        freedom = min(units, people) - 1
-    return Crossed(value, people, max(own, floor), shared, guess, worth, max(freedom, 1), bounds)
+    items = max(own, floor)
+    if not len(influence.answers):
+        return Crossed(value, None, items, 0.0, (0.0, 0.0), worth, max(units - 1, 1), bounds)
+    shared, people, effective = _shared(influence)
+    doubt = items**2 / max(units - 1, 1) + shared**2 / max(effective - 1, 1)
+    freedom = max(min((items + shared) ** 2 / doubt, units - 1, people - 1), 1)
+    return Crossed(value, people, items, shared, _guessing(influence), worth, freedom, bounds)
 
 
-def _of_annotators(influence: Influence) -> tuple[float, tuple[float, float], int]:
-    """Return the shared variance, the two variances by guessing, and the number of annotators."""
-    answers = influence.answers
-    names, person = np.unique(influence.person, return_inverse=True)
-    people = len(names)
-    _, unit = np.unique(influence.unit, return_inverse=True)
-    _, cell = np.unique(unit * people + person, return_inverse=True)
-    of_person, of_cell = np.bincount(person, weights=answers), np.bincount(cell, weights=answers)
-    shared = float(of_person @ of_person - of_cell @ of_cell) * people / max(people - 1, 1)
-    change = np.bincount(person, weights=influence.guess)
+def _shared(influence: Influence) -> tuple[float, int, float]:
+    """Return the shared variance, the number of annotators, and how many of equal work they are worth."""
+    answers, n = influence.answers, float(len(influence.answers))
+    _, person, given = np.unique(influence.person, return_inverse=True, return_counts=True)
+    _, unit, asked = np.unique(influence.unit, return_inverse=True, return_counts=True)
+    _, cell, both = np.unique(unit * len(given) + person, return_inverse=True, return_counts=True)
+    of_person, of_unit, of_cell = (
+        float((np.bincount(code, answers) ** 2).sum()) for code in (person, unit, cell)
+    )
+    persons, units, cells = (float((count.astype(np.float64) ** 2).sum()) for count in (given, asked, both))
+    others = n * n - persons - units + cells
+    apart = (answers.sum() ** 2 - of_person - of_unit + of_cell) / others if others > 0 else 0.0
+    shared = of_person - of_cell - apart * (persons - cells)
+    return max(shared, 0.0), len(given), persons**2 / float((given.astype(np.float64) ** 4).sum())
+
+
+def _guessing(influence: Influence) -> tuple[float, float]:
+    """Return the variance to the lower and to the upper end if each annotator might be one who guesses."""
+    _, person = np.unique(influence.person, return_inverse=True)
+    change = np.bincount(person, influence.guess)
+    q = GUESSERS / (len(change) + GUESSERS)
     down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
-    q = GUESSERS / (people + GUESSERS)
-    return max(shared, 0.0), (q * (1 - q) * float(down @ down), q * (1 - q) * float(up @ up)), people
+    return q * (1 - q) * float(down @ down), q * (1 - q) * float(up @ up)
 
 
 def wilson_form(p: float, n: float, t: float) -> tuple[float, float]:
@@ -333,6 +362,11 @@ def student_quantile(probability: float, freedom: float) -> float:
         >>> round(student_quantile(0.975, 4), 3), round(student_quantile(0.975, 100_000), 3)
         (2.776, 1.96)
     """
+    return _student_quantile(probability, int(freedom))
+
+
+@lru_cache
+def _student_quantile(probability: float, freedom: int) -> float:
     if freedom > _NORMAL:
         return NormalDist().inv_cdf(probability)
     low, high = 0.0, 1.0

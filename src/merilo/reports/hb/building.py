@@ -450,7 +450,7 @@ def _remarks(source: ReportSource, publication: Publication) -> tuple[str, ...]:
             "the gold answers of this dataset are closed, so hb/ has none of them and nothing per item that follows "
             "from them (the option with-gold of merilo report includes them)"
         )
-        values = {name: estimate.score.value for name, estimate in made.baseline.estimates.main.items()}
+        values = {name: estimate.value for name, estimate in made.baseline.estimates.main.items()}
         sure = [f"{name} is {value:g}" for name, value in values.items() if value in {0, 1}]
         if sure:
             remarks.append(

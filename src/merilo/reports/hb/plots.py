@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from merilo.baselines.evidence import Evidence
 from merilo.reports.chart_files import FORMS, MARGIN, chart_file, has_matplotlib, is_filled, with_title
 from merilo.reports.charts import WIDTH, Chart, Shape
-from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.reports.estimates import OVER_BOTH
 from merilo.reports.hb.recomputation import Recomputed
 from merilo.reports.page import page_charts, resolution
 from merilo.text import LANGUAGES, Language, Text
@@ -90,16 +90,16 @@ def _title(name: str, baseline: Evidence) -> Text:
         return _TITLES[name]
     metric = name.removeprefix("estimate ")
     estimate = baseline.estimates.all()[metric]
-    value = estimate.score.value
-    if estimate.interval is None:
+    value = estimate.value
+    if estimate.ci95 is None:
         return Text("{metric}: {value:.3f}", metric=metric, value=value)
     return Text(
         "{metric}: {value:.3f}, 95% interval {over} [{low:.3f}, {high:.3f}]",
         metric=metric,
         value=value,
-        over=OVER_BOTH if estimate.two_way else OVER_ITEMS_ALONE,
-        low=estimate.interval.low,
-        high=estimate.interval.high,
+        over=OVER_BOTH,
+        low=estimate.ci95.low,
+        high=estimate.ci95.high,
     )
 
 

@@ -270,7 +270,7 @@ class RawStudy:
             dataset=None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
             common_items=self.common_items,
             margin=self.margin,
-            population=_PopulationReading(source=PurePath(population.source).name, fields=population.fields)
+            population=_PopulationReading(source=PurePath(population.source).name, fields=())
             if population
             else None,
             settings=self.keywords,
@@ -491,7 +491,7 @@ def _settings(found: Mapping[str, Json], dataset: Dataset | None, path: Path) ->
 def _population(place: Path, reading: _PopulationReading) -> Population:
     sizes = _typed(place / "population.csv", {"stratum": pl.String(), "items": pl.Int64()})
     of = _typed(place / "strata.csv", {"item": pl.Int64(), "stratum": pl.String()})
-    return Population(reading.source, reading.fields, dict(sizes.iter_rows()), dict(of.iter_rows()))
+    return Population(reading.source, dict(sizes.iter_rows()), dict(of.iter_rows()))
 
 
 def _gold(place: Path, reading: _GoldReading) -> Gold:

@@ -8,7 +8,7 @@ and whatever differs from another total by a few items only is left out.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar, cast
@@ -16,10 +16,9 @@ from typing import Any, Final, TypeVar, cast
 import polars as pl
 
 from merilo.baselines.baseline import record_of
-from merilo.baselines.dataset_estimates import DatasetEstimates
-from merilo.baselines.estimates import Estimates, MetricEstimate
+from merilo.baselines.estimates import Estimates
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.groups import Group, field_values
+from merilo.baselines.groups import ALPHA, field_values
 from merilo.errors import DataError, argument
 from merilo.estimate import Estimate
 from merilo.people.aggregation import NO_LABEL
@@ -74,7 +73,7 @@ def withheld(made: Recomputed) -> Recomputed:
     shown = replace(
         open_baseline,
         estimates=estimates,
-        whole=_whole(full.whole, estimates),
+        whole=_whole(full, estimates),
         status=full.status,
         findings=(
             *(one for one in full.findings if one.rejects),
@@ -161,90 +160,52 @@ def _estimates(full: Evidence, gold: Gold | None) -> Estimates:
     }
     every = frozenset(row for row in range(len(scorer.items)) if label[row] != NO_LABEL)
     hidden = too_small({name: items.get(name, frozenset()) for name in full.estimates.extra}, every)
-    missing = dict(full.estimates.missing)
-    shown: list[dict[str, MetricEstimate]] = []
     # How many items the two ways to decide do not decide alike.
     moved = int((label != full.decided.majority.label[scorer.codes]).sum())
-    for group in (full.estimates.main, full.estimates.extra):
-        kept = {}
-        for name, one in group.items():
-            if name in hidden:
-                missing[name] = TOO_FEW
-            else:
-                kept[name] = _rounded(_without_people(_without_other_total(one, moved)))
-        shown.append(kept)
-    return replace(full.estimates, main=shown[0], extra=shown[1], missing=missing)
+    alone = {} if 0 < moved < LEAST_ITEMS else full.estimates.by_majority_alone
+    kept, extra_shown, alone = (
+        {name: _rounded_estimate(one) for name, one in estimates.items() if name not in hidden}
+        for estimates in (full.estimates.main, full.estimates.extra, alone)
+    )
+    return replace(
+        full.estimates,
+        main=kept,
+        extra=extra_shown,
+        by_majority_alone=alone,
+        single_person=full.estimates.single_person and _rounded_estimate(full.estimates.single_person),
+        missing={**full.estimates.missing, **dict.fromkeys(hidden, TOO_FEW)},
+    )
 
 
-def _without_other_total(one: MetricEstimate, moved: int) -> MetricEstimate:
-    """Keep one of two totals that differ by a few items only.
-
-    That of all items, which is the metric of the baseline.
-    """
-    bounds = None if one.bounds is not None and one.bounds.dropped < LEAST_ITEMS else one.bounds
-    if 0 < moved < LEAST_ITEMS:
-        return replace(one, published=None, published_two_way=None, bounds=bounds)
-    return replace(one, bounds=bounds)
-
-
-def _without_people(one: MetricEstimate) -> MetricEstimate:
-    """Leave out single annotators, whose answers are in the folder.
-
-    An accuracy of 1 would tell all their gold answers.
-    """
-    score = replace(one.score, per_item={})
-    published = None if one.published is None else replace(one.published, per_item={})
-    single = None if one.single is None else replace(one.single, people=())
-    return replace(one, score=score, published=published, single=single)
-
-
-def _whole(whole: DatasetEstimates | None, shown: Estimates) -> DatasetEstimates | None:
+def _whole(full: Evidence, shown: Estimates) -> dict[str, Estimate]:
     """Keep the metrics that are shown, on the whole dataset.
 
     None if the weights single out the items of a small stratum.
     """
-    if whole is None:
-        return None
-    used = sum(one.used for one in whole.strata)
-    telling = any(
-        0 < one.used < LEAST_ITEMS
-        and abs(one.items / one.used / whole.items - 1 / used) >= 0.5 * 10**-DECIMALS
-        for one in whole.strata
-    )
-    if telling:
-        return replace(whole, metrics={}, missing={**whole.missing, **dict.fromkeys(whole.metrics, TOO_FEW)})
-    kept = {name: one for name, one in whole.metrics.items() if name in shown.all()}
-    return replace(whole, metrics=_rounded(kept))
+    sizes = Counter(full.study.population.of.values()) if full.study.population else Counter()
+    if any(n < LEAST_ITEMS for n in sizes.values()):
+        return {}
+    return {name: _rounded_estimate(one) for name, one in full.whole.items() if name in shown.all()}
 
 
-def _groups(full: Evidence, unknown: Evidence) -> dict[str, dict[str, Group]]:
+def _groups(full: Evidence, unknown: Evidence) -> tuple[Estimate, ...]:
     """Return the groups of items, with the metrics of those that are large enough."""
     if full.scorer is None:
         return unknown.groups
     decided = set(full.consensus.filter(pl.col("label").is_not_null())["item"].to_list())
     scored = frozenset(int(item.id) for item in full.scorer.items if item.id in decided)
-    members: dict[tuple[str, str], frozenset[int]] = {}
-    for name in unknown.groups:
+    members: dict[str, frozenset[int]] = {}
+    for name in unknown.settings.by:
         column = field_values(name, full.items, full.gold)
         for value, group in column.drop_nulls().group_by("value"):
-            members[name, str(value[0])] = scored.intersection(group["item"].to_list())
+            members[f"{name}={value[0]}"] = scored.intersection(group["item"].to_list())
     hidden = too_small(members, scored)
-    return {
-        name: {
-            value: replace(
-                group,
-                scores={
-                    key: replace(_rounded(score), per_item={})
-                    for key, score in full.groups[name][value].scores.items()
-                },
-                two_ways=_rounded(dict(full.groups[name][value].two_ways)),
-            )
-            if (name, value) not in hidden
-            else group
-            for value, group in groups.items()
-        }
-        for name, groups in unknown.groups.items()
-    }
+    return tuple(
+        _rounded_estimate(one)
+        for one in full.groups
+        if (name := one.name.rpartition(": ")[0]) in members
+        and (name not in hidden or one.name.endswith(ALPHA))
+    )
 
 
 def too_small(groups: Mapping[T, frozenset[int]], every: frozenset[int], least: int = LEAST_ITEMS) -> set[T]:
