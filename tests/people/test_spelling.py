@@ -164,3 +164,9 @@ def test_a_control_item_accepts_every_alternative_of_its_known_answer() -> None:
     )
     right = (found.table["answer"] == found.table["control"]).to_list()
     assert right == [True, False]
+
+
+@given(texts=st.lists(st.text(st.characters(max_codepoint=1200), max_size=8), max_size=30))
+def test_keys_of_many_texts_are_those_of_each(texts: list[str]) -> None:
+    keys = answer_keys([("", text) for text in texts], undeclared(), ["no label of these"])
+    assert keys == {("", text): key_of(undeclared())(text, "") for text in texts}

@@ -12,8 +12,7 @@ import polars as pl
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.evidence import Evidence
 from merilo.people.gold_model import fit_gold_model
-from merilo.people.quality import work_of
-from merilo.people.quality.reliability import agreement_by_answer, is_reliable
+from merilo.people.quality.peers import agreement_by_answer, first_answers, is_reliable
 from merilo.people.typing_errors import typing_error
 from merilo.statistics.crossed import LEAST_ANNOTATORS
 
@@ -115,7 +114,7 @@ def _golds(evidence: Evidence) -> pl.DataFrame:
     gold = np.array(
         [code[known[number]] if number in known else -1 for number in coded.items], dtype=np.int32
     )
-    votes = coded.votes.where(np.isin(np.arange(len(coded.votes)), work_of(coded.votes).rows_of_items()))
+    votes = coded.votes.where(first_answers(coded.votes))
     model = fit_gold_model(votes, gold)
     truth = np.where(model.gold_wrong >= _PROBABLY, model.best, gold)
     agreeing, answers = (

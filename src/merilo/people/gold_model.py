@@ -15,50 +15,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from merilo.people.votes import IntArray, Votes, run_starts
+from merilo.people.votes import IntArray, Votes
 from merilo.statistics import FloatArray
-
-
-def incidence(
-    row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]
-) -> scipy.sparse.csr_array:
-    """Build the sparse matrix with ones at these positions."""
-    return scipy.sparse.csr_array((np.ones(row.size), (row, column)), shape=shape)
-
-
-def lure_sums(
-    item: NDArray[np.int64], strength: FloatArray, others: NDArray[np.int64], rest: NDArray[np.intp]
-) -> FloatArray:
-    """Compute the log of the sum of exp(strength) over all labels that may be the lure if a cell's is the truth.
-
-    The truth itself cannot be the lure. Its term is not subtracted from the full sum, because it may dominate the sum
-    and cancel the other terms numerically (for example if fifty annotators agree).
-
-    Args:
-        item: shape (m,), the named cells' items, ascending.
-        strength: shape (m,), the evidence that a cell is the lure; 0 for labels without votes.
-        others: shape (items,), the number of labels without votes.
-        rest: the items with at least one label without votes.
-
-    Returns:
-        Shape (m + len(rest),): for named cells, then for "any other label".
-    """
-    total = np.full(others.size, -np.inf)
-    without_top = np.full(others.size, -np.inf)
-    top = np.zeros(item.size, dtype=np.bool_)
-    if item.size:
-        starts = run_starts(item)
-        named = item[starts]
-        total[named] = np.logaddexp.reduceat(strength, starts)
-        ranked = np.lexsort((strength, item))
-        top[ranked[np.r_[starts[1:], item.size] - 1]] = True
-        without_top[named] = np.logaddexp.reduceat(np.where(top, -np.inf, strength), starts)
-    with np.errstate(divide="ignore"):
-        unnamed, one_less = np.log(others), np.log(np.maximum(0, others - 1))
-        below = np.where(top, -1.0, strength - total[item])
-        left = np.where(top, without_top[item], total[item] + np.log1p(-np.exp(below)))
-    return np.concatenate((np.logaddexp(left, unnamed[item]), np.logaddexp(total[rest], one_less[rest])))
-
 
 #: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of
 #: these shares;
@@ -171,12 +129,11 @@ def _shares(logs: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class TruthCells:
-    """The candidate truths of every item: the labels given, the gold, and all others combined.
+    """The candidate truths of every item: the labels given, the gold, and all others combined, item by item.
 
     Attributes:
-        item: shape (m,).
+        item: shape (m,), ascending.
         label: shape (m,), -1 for "any label that no annotator gave".
-        count: shape (m,), votes.
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
         lure: shape (m, shares), for each share of lures the log of the sum over lures, as far as it depends on
@@ -184,27 +141,29 @@ class TruthCells:
         gold_known: shape (items,).
         votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
         votes_of_cell: sparse, shape (m, annotators), 1 if the annotator gave the cell's label.
-        cells_of_item: sparse, shape (items, m), 1 if the cell belongs to the item.
-        starts: shape (items,), where each item's cells begin in `ordered`.
-        ordered: shape (m,), the cells by item.
+        starts: shape (items,), where each item's cells begin.
         options: how many labels an item offers.
-        floor: the chance of the truth on the hardest item.
     """
 
     item: NDArray[np.int64]
     label: NDArray[np.int64]
-    count: NDArray[np.int64]
     is_gold: NDArray[np.bool_]
     times: FloatArray
     lure: FloatArray
     gold_known: NDArray[np.bool_]
     votes_of_item: scipy.sparse.csr_array
     votes_of_cell: scipy.sparse.csr_array
-    cells_of_item: scipy.sparse.csr_array
     starts: NDArray[np.intp]
-    ordered: NDArray[np.intp]
     options: int
-    floor: float
+
+    @property
+    def floor(self) -> float:
+        """The chance of the truth on the hardest item."""
+        return GUESSING / self.options
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sum values of cells, shape (m,) or (m, nodes), over the cells of each item."""
+        return np.add.reduceat(values, self.starts, axis=0) if self.starts.size else values
 
 
 def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) -> GoldModel:
@@ -267,75 +226,70 @@ def _stride(
 
 def truth_cells(votes: Votes, gold: IntArray, options: int) -> TruthCells:
     """Build the candidate truths of every item, with the sums over lures for each of `LURES`."""
-    known = gold >= 0
+    known, width = gold >= 0, votes.labels + 1  # one label more stands for all that nobody gave
     golds = np.flatnonzero(known)
-    codes = votes.item.astype(np.int64) * votes.labels + votes.label
-    with_gold = np.concatenate((codes, golds * votes.labels + gold[golds]))
-    cell, inverse = np.unique(with_gold, return_inverse=True)
-    of_vote = inverse[: len(votes)].astype(np.int64)
-    count = np.bincount(of_vote, minlength=cell.size)
-    item, label = np.divmod(cell, max(1, votes.labels))
-    distinct = np.bincount(item, minlength=votes.items)
-    others = np.maximum(0, options - distinct)
-    rest = np.flatnonzero(others > 0)
-    item = np.concatenate((item, rest))
-    label = np.concatenate((label, np.full(rest.size, -1)))
-    count = np.concatenate((count, np.zeros(rest.size, count.dtype)))
-    is_gold = (label == gold[item]) & (label >= 0)
-    times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
+    of_answers = votes.item.astype(np.int64) * width + votes.label
+    named = np.unique(np.concatenate((of_answers, golds * width + gold[golds])))
+    others = np.maximum(0, options - np.bincount(named // width, minlength=votes.items))
+    cells = np.sort(np.concatenate((named, np.flatnonzero(others) * width + votes.labels)))
+    item, label = np.divmod(cells, width)
+    unnamed = label == votes.labels
+    of_vote = np.searchsorted(cells, of_answers)
+    count = np.bincount(of_vote, minlength=cells.size)
+    times = np.where(unnamed, others[item], 1).astype(np.float64)
+    starts = np.searchsorted(item, np.arange(votes.items))
+    # Every pair of a truth and a lure of one item; the truth itself is no lure.
+    size = np.bincount(item, minlength=votes.items)[item]
+    begin = np.cumsum(size) - size
+    truth = np.repeat(np.arange(cells.size), size)
+    lured = starts[item[truth]] + np.arange(truth.size) - begin[truth]
+    with np.errstate(divide="ignore"):
+        log_times = np.log(times[lured] - (truth == lured))
     wrong = np.bincount(item, count, votes.items)[item] - count
     by_share = {}
     for share in LURES:
         # P(lure | error) is `even` + share, P(any other wrong label | error) is `even`.
         even = (1 - share) / (options - 1)
-        lures = lure_sums(item[: cell.size], count[: cell.size] * np.log((share + even) / even), others, rest)
+        strength = count[lured] * np.log((share + even) / even) + log_times
+        lures = np.logaddexp.reduceat(strength, begin) if cells.size else strength
         by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
     lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in LURES], axis=1)
-    people = votes.annotators
-    ordered = np.argsort(item, kind="stable")
+
+    def ones(row: NDArray[np.integer], rows: int) -> scipy.sparse.csr_array:
+        shape = (rows, votes.annotators)
+        return scipy.sparse.csr_array((np.ones(row.size), (row, votes.annotator)), shape=shape)
+
     return TruthCells(
         item,
-        label,
-        count,
-        is_gold,
+        np.where(unnamed, -1, label),
+        label == gold[item],
         times,
         lure,
         known,
-        incidence(votes.item, votes.annotator, (votes.items, people)),
-        incidence(of_vote, votes.annotator, (item.size, people)),
-        incidence(item, np.arange(item.size), (votes.items, item.size)),
-        np.searchsorted(item[ordered], np.arange(votes.items)),
-        ordered,
+        ones(votes.item, votes.items),
+        ones(of_vote, cells.size),
+        starts,
         options,
-        GUESSING / options,
     )
 
 
 def _expect(votes: Votes, cells: TruthCells, now: _Parameters) -> tuple[FloatArray, float]:
     """Compute the posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
     right, wrong = _log_chances(now.ability, cells.floor)
-    base = cells.votes_of_item @ wrong
-    weight = np.log(now.difficulty)
-    error = now.error_rate
-    prior = np.where(
-        cells.gold_known[cells.item],
-        np.where(cells.is_gold, np.log1p(-error), np.log(error / (cells.options - 1))),
-        -np.log(cells.options),
-    )
-    joint = base[cells.item] + cells.votes_of_cell @ (right - wrong)
-    joint += weight
+    weight, error = np.log(now.difficulty), now.error_rate
+    of_gold = np.where(cells.is_gold, np.log1p(-error), np.log(error / (cells.options - 1)))
+    prior = np.where(cells.gold_known[cells.item], of_gold, -np.log(cells.options))
+    joint = (cells.votes_of_item @ wrong)[cells.item] + cells.votes_of_cell @ (right - wrong) + weight
     joint += (prior + _lure(cells, now) + np.log(cells.times))[:, None]
-    peak = np.maximum.reduceat(joint.max(axis=1)[cells.ordered], cells.starts) if votes.items else np.zeros(0)
-    joint -= peak[cells.item, None]
-    np.exp(joint, out=joint)
-    total = np.bincount(cells.item, joint.sum(axis=1), votes.items)
+    peak = np.maximum.reduceat(joint.max(axis=1), cells.starts) if votes.items else np.zeros(0)
+    joint = np.exp(joint - peak[cells.item, None])
+    total = cells.sums(joint.sum(axis=1))
     joint /= total[cells.item, None]
-    likelihood = float((np.log(total) + peak).sum())
     active = np.bincount(votes.annotator, minlength=votes.annotators) > 0
     people = -0.5 * float(((now.ability[active] - now.mean) ** 2).sum()) / SPREAD**2
     golds = PRIOR_WRONG * np.log(error) + (PRIOR_ITEMS - PRIOR_WRONG) * np.log1p(-error)
-    shares = PRIOR_LURES * float(np.log(now.lures).sum())
-    return joint, likelihood + people + float(golds) + float(PRIOR_DIFFICULTY @ weight) + shares
+    shares = PRIOR_LURES * float(np.log(now.lures).sum()) + float(PRIOR_DIFFICULTY @ weight)
+    return joint, float((np.log(total) + peak).sum()) + people + float(golds) + shares
 
 
 def _lure(cells: TruthCells, now: _Parameters) -> FloatArray:
@@ -357,7 +311,7 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 def _maximise(cells: TruthCells, now: _Parameters, joint: FloatArray) -> _Parameters:
     """Compute the parameters with the largest expected log posterior."""
-    of_item = cells.cells_of_item @ joint
+    of_item = cells.sums(joint)
     right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
     # A correct answer may be a guess: only the expected share of correct answers that are not guesses informs the
     # ability.
@@ -367,12 +321,11 @@ def _maximise(cells: TruthCells, now: _Parameters, joint: FloatArray) -> _Parame
     wrong = golds - float(joint[cells.is_gold].sum())
     shares = of_item.sum(axis=0) + PRIOR_DIFFICULTY
     active = answers.sum(axis=1) > 0
-    mean = float(ability[active].mean()) if active.any() else now.mean
     of_cell = joint.sum(axis=1) * cells.gold_known[cells.item]
     lures = of_cell @ np.exp(cells.lure + np.log(now.lures) - _lure(cells, now)[:, None]) + PRIOR_LURES
     return _Parameters(
         ability=ability,
-        mean=mean,
+        mean=float(ability[active].mean()) if active.any() else now.mean,
         difficulty=shares / shares.sum(),
         error_rate=(wrong + PRIOR_WRONG) / (golds + PRIOR_ITEMS),
         lures=lures / lures.sum(),
@@ -402,28 +355,24 @@ def _answer(
     *,
     converged: bool,
 ) -> GoldModel:
-    truth = joint.sum(axis=1)
-    gold = np.bincount(cells.item, truth * cells.is_gold, votes.items)
-    # Not computed as 1 - P(gold), which would lose precision for probabilities near 1.
-    others = np.bincount(cells.item, truth * ~cells.is_gold, votes.items)
+    truth, known = joint.sum(axis=1), cells.gold_known
+    # The probability of the others is not computed as 1 - P(gold), which would lose precision near 1.
+    gold, others = cells.sums(truth * cells.is_gold), cells.sums(truth * ~cells.is_gold)
     with np.errstate(divide="ignore"):
         log_odds = np.log(others) - np.log(gold)
     # A gold that is probably wrong is never the best label, and "none of these" only if it is more probable than all
     # the answers together. The first label wins a tie.
-    accused = cells.is_gold & (others >= gold)[cells.item]
-    unnamed = cells.label < 0
-    named = np.bincount(cells.item, truth * ~(accused | unnamed), votes.items)
-    last = np.where(accused, 2, unnamed & (truth <= named[cells.item]))
-    early = unnamed & (truth > named[cells.item])
-    ranked = np.lexsort((cells.label, -truth, ~early, last, cells.item))
-    first = ranked[cells.starts] if ranked.size else ranked
+    accused, unnamed = cells.is_gold & (others >= gold)[cells.item], cells.label < 0
+    named = cells.sums(truth * ~(accused | unnamed))[cells.item]
+    place = np.where(accused, 3, np.where(unnamed, np.where(truth > named, 0, 2), 1))
+    ranked = np.lexsort((cells.label, -truth, place, cells.item))
+    best = cells.label[ranked[cells.starts]] if ranked.size else cells.label
     silent = np.bincount(votes.annotator, minlength=votes.annotators) == 0
-    ability = np.where(silent, np.nan, now.ability)
     return GoldModel(
-        gold_wrong=np.where(cells.gold_known, np.clip(others, 0.0, 1.0), np.nan),
-        log_odds=np.where(cells.gold_known, log_odds, np.nan),
-        best=cells.label[first].astype(np.int32),
-        ability=ability,
+        gold_wrong=np.where(known, np.clip(others, 0.0, 1.0), np.nan),
+        log_odds=np.where(known, log_odds, np.nan),
+        best=best.astype(np.int32),
+        ability=np.where(silent, np.nan, now.ability),
         lure_shares=now.lures,
         log_posterior=tuple(trace),
         converged=converged,

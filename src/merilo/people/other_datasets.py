@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from merilo.errors import DataError, argument
-from merilo.people.quality.reliability import agreement_by_answer, is_reliable
+from merilo.people.quality.peers import agreement_by_answer, is_reliable
 from merilo.people.reading import read_responses
 from merilo.wording import listed, shown
 
@@ -40,15 +40,14 @@ class OtherAnswers:
         """
         item = self.table.select(pl.col("dataset") * (1 << 32) + pl.col("item")).to_series()
         compared = agreement_by_answer(item, self.table["annotator"], self.table["answer"])
-        sums = compared.group_by("annotator").agg(
-            pl.len().cast(pl.Int64).alias("items"), pl.col("own", "others").sum()
-        )
+        items = pl.len().cast(pl.Int64).alias("items")
+        sums = compared.group_by("annotator").agg(items, pl.col("own", "others").sum())
         return sums.select(
             "annotator",
-            pl.col("items").alias("other_items"),
-            (pl.col("own") / pl.col("items")).alias("other_agreement"),
-            (pl.col("others") / pl.col("items")).alias("other_expected"),
-            is_reliable().alias("reliable"),
+            other_items="items",
+            other_agreement=pl.col("own") / pl.col("items"),
+            other_expected=pl.col("others") / pl.col("items"),
+            reliable=is_reliable(),
         )
 
 
@@ -64,20 +63,19 @@ def read_other_answers(files: Sequence[str | Path], annotators: Collection[str])
         DataError: no annotator of this study is in the files.
     """
     known = pl.col("annotator").is_in([*annotators])
-    tables = [
+    table = pl.concat(
         read_responses(path)
         .table.filter(~pl.col("is_control"))
         .select(
             pl.lit(number, pl.Int64).alias("dataset"),
             pl.col("item").cast(pl.Int64),
-            pl.col("respondent").alias("annotator"),
-            pl.col("answer").rank("dense").cast(pl.Int64),
+            annotator="respondent",
+            answer=pl.col("answer").rank("dense").cast(pl.Int64),
         )
         .filter(known.any().over("item"))
         for number, path in enumerate(files, start=1)
-    ]
+    )
     sources = tuple(shown(Path(path)) for path in files)
-    table = pl.concat(tables)
     if not table.height:
         raise DataError(
             f"no annotator of this study is in {listed(sources)}: {argument('other', 'FILE')} matches annotators by "

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
@@ -48,6 +47,8 @@ _TRUTH: Final = {
     **dict.fromkeys(("1", "true", "yes", "y", "да", "верно", "истина"), "1"),
     **dict.fromkeys(("0", "n", *FALSE), "0"),
 }
+#: Texts without digits, signs of other alphabets and brackets, whose key is plain: lower case, without the full stop.
+_EASY: Final = r"^[ -/:-Z\\-~]*[A-Za-z][ -/:-Z\\-~]*$"
 _BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
 _LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
 
@@ -154,15 +155,26 @@ def answer_keys(
         >>> answer_keys([("", "No"), ("", "False"), ("", "1")], undeclared(), [])
         {('', 'No'): '0', ('', 'False'): '0', ('', '1'): '1'}
     """
-    key = key_of(dataset, separator)
-    keys = {(kind, text): key(text, kind) for kind, text in texts}
+    pairs = list(dict.fromkeys(texts))
+    table = pl.DataFrame(pairs, schema={"kind": pl.String, "text": pl.String}, orient="row")
+    return dict(zip(pairs, _keys(table, dataset, labels, separator), strict=True))
+
+
+def _keys(texts: pl.DataFrame, dataset: Dataset, labels: Iterable[str], separator: str) -> pl.Series:
+    """Return the key of each `text` of its `kind`; most texts of an export need no closer look."""
+    key, text = key_of(dataset, separator), pl.col("text")
+    plain = dataset.answer.kind != "text" and not dataset.judged and "grade_norm" not in dataset.metrics
+    easy = text.str.contains(_EASY) if plain and not separator else pl.lit(value=False)
+    words = text.str.replace_all(r"\s+", " ").str.strip_chars().str.to_lowercase()
+    words = words.str.strip_suffix(".").str.strip_chars_end()
+    marked = texts.with_columns(easy=easy, key=words)
+    rest = marked.filter(~pl.col("easy"))
+    hard = pl.Series([key(*pair) for pair in rest.select("text", "kind").iter_rows()], dtype=pl.String)
+    keys = marked["key"].scatter((~marked["easy"]).arg_true(), hard)
     if dataset.answer.kind not in _LABELS:
         return keys
-    declared = {key(label, "") for label in labels}
-    few = declared or (set(keys.values()) if len(keys) <= len(_TRUTH) * 4 else {""})
-    if few <= _TRUTH.keys():
-        return {pair: _TRUTH.get(found, found) for pair, found in keys.items()}
-    return keys
+    few = {key(label, "") for label in labels} or ({*keys} if texts.height <= len(_TRUTH) * 4 else {""})
+    return keys.replace(_TRUTH) if few <= _TRUTH.keys() else keys
 
 
 def _exam_key(answer: str, kind: str) -> str:
@@ -223,55 +235,81 @@ def same_answers(
         The responses and the gold answers in one spelling, and what was merged.
     """
     reading = responses.reading or Reading()
-    closed = dataset.answer.kind in _LABELS and "grade_norm" not in dataset.metrics
     labels = tuple(dict.fromkeys((*reading.order, *dataset.answer.labels)))
-    known = [] if gold is None else gold.answers["gold"].drop_nulls().unique().sort().to_list()
+    known = [] if gold is None else gold.answers["gold"].drop_nulls().unique().to_list()
     words = {word for word in reading.missing if word} - {*labels, *known}
     responses, missing = _without_missing(responses, words)
     responses = _without_skipped(responses, reading)
-    kinds, table = types or {}, responses.table
     kind = pl.lit("").alias("kind")
-    if kinds:
-        kind = pl.col("item").replace_strict(kinds, default="", return_dtype=pl.String).alias("kind")
-    given = table.select(kind, "answer").drop_nulls().group_by("kind", "answer").len().sort("kind", "answer")
-    counts = {(one, answer): int(n) for one, answer, n in given.iter_rows()}
-    written = dict(counts)
-    controls = table.filter(pl.col("control").is_not_null()).select(kind, "control").unique()
-    for pair in controls.sort("kind", "control").iter_rows():
-        written.setdefault(pair, 0)
+    if types:
+        kind = pl.col("item").replace_strict(types, default="", return_dtype=pl.String).alias("kind")
+    table = responses.table.with_columns(kind)
+    closed = dataset.answer.kind in _LABELS and "grade_norm" not in dataset.metrics
     separator = dataset.answer.alternatives
-    plain_gold = [
-        text for text in known if not (separator and separator in text) and not text.startswith("{")
-    ]
-    for text in (*labels, *(plain_gold if closed else ())):
-        written.setdefault(("", text), 0)
-    keys = answer_keys(written, dataset, labels, reading.set_separator)
-    best = _best_spellings(written, keys, dataset, labels)
-    spelling = {pair: best.get((pair[0], key), key) for pair, key in keys.items()}
-    changed = {pair: kept for pair, kept in spelling.items() if pair[1] != kept}
-    if changed and kinds:
-        pairs = ["\x1f".join(pair) for pair in changed]
+    single = [text for text in known if not (separator and separator in text) and not text.startswith("{")]
+    spelled = _spellings(table, dataset, labels, single if closed else [], reading.set_separator)
+    changed = spelled.filter(pl.col("text") != pl.col("spelling"))
+    if changed.height:
+        # The type of a question and an answer together tell its spelling.
+        pairs, texts = changed.select(_pair("text")).to_series(), changed["spelling"]
         table = table.with_columns(
-            pl.concat_str(kind, name, separator="\x1f")
-            .replace_strict(pairs, list(changed.values()), default=pl.col(name))
-            .alias(name)
+            (_pair(name).replace_strict(pairs, texts, default=pl.col(name)) if types
+             else pl.col(name).replace(changed["text"], texts)).alias(name)
             for name in ("answer", "control")
-        )
-    elif changed:
-        plain = {text: kept for (_, text), kept in changed.items()}
-        table = table.with_columns(pl.col("answer", "control").replace(plain))
+        )  # fmt: skip
     if dataset.answer.kind == "text":
-        table = _matching_controls(table.with_columns(kind), dataset, min_control_score).drop("kind")
+        table = _matching_controls(table, dataset, min_control_score)
+    renamed = dict(changed.select("text", "spelling").sort("text").iter_rows())
     if gold is not None and closed:
-        news = [spelling.get(("", text), text) for text in known]
-        gold = gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(known, news)))
-    renamed = {text: kept for (_, text), kept in sorted(changed.items())}
-    times = Counter[str]()
-    for pair in changed:
-        times[pair[1]] += counts.get(pair, 0)
-    earlier = {text: renamed.get(kept, kept) for text, kept in (responses.renamed or {}).items()}
-    responses = replace(responses, table=table, renamed={**earlier, **renamed})
+        of_labels = changed.filter(pl.col("kind") == "")
+        news = pl.col("gold").replace(of_labels["text"], of_labels["spelling"])
+        gold = gold.with_answers(gold.answers.with_columns(news))
+    times = dict(changed.group_by("text").agg(pl.col("n").sum()).iter_rows())
+    earlier = {text: renamed.get(new, new) for text, new in (responses.renamed or {}).items()}
+    responses = replace(responses, table=table.drop("kind"), renamed={**earlier, **renamed})
     return responses, gold, Merged(renamed, times, missing)
+
+
+def _pair(name: str) -> pl.Expr:
+    return pl.concat_str("kind", name, separator="\x1f")
+
+
+def _spellings(
+    table: pl.DataFrame, dataset: Dataset, labels: Sequence[str], known: Sequence[str], separator: str
+) -> pl.DataFrame:
+    """Return every `text` of a question's `kind`, how often it was given (`n`), and the `spelling` of its equals.
+
+    The spelling is that of most annotators, but for labels that of the dataset, and for numbers the plain number.
+    """
+    numeric, exam = dataset.answer.kind == "integer", "grade_norm" in dataset.metrics
+    fixed = pl.DataFrame({"text": [*labels, *known]}, schema={"text": pl.String})
+    parts = [
+        table.group_by("kind", text="answer").agg(n=pl.len()),
+        table.select("kind", text="control").unique().with_columns(n=pl.lit(0, pl.UInt32)),
+        fixed.select(pl.lit("").alias("kind"), "text", n=pl.lit(0, pl.UInt32)),
+    ]
+    texts = pl.concat(parts).drop_nulls("text").group_by("kind", "text").agg(pl.col("n").sum())
+    key = _keys(texts, dataset, labels, separator)
+    texts = texts.with_columns(key=key).sort(
+        "n", pl.col("text").str.len_chars(), "text", descending=[True, False, False]
+    )
+    number = (
+        pl.col("key").str.contains(f"^(?:{_DECIMAL.pattern})$")
+        if numeric
+        else (pl.col("kind") != "text") & pl.col("key").str.contains(f"^(?:{_LIST_OF_NUMBERS.pattern})$")
+        if exam
+        else pl.lit(value=False)
+    )
+    usual = pl.col("text").first().over("kind", "key")
+    spelling = pl.when(number).then("key").otherwise(usual)
+    own = texts.filter(pl.col("text").is_in(labels), pl.col("kind") == "").select("text", "key")
+    of_text = dict(own.iter_rows())
+    if declared := {of_text[label]: label for label in reversed(labels)}:
+        of_labels = pl.col("key").replace_strict(declared, default=None, return_dtype=pl.String)
+        spelling = (
+            pl.when((pl.col("kind") == "") & of_labels.is_not_null()).then(of_labels).otherwise(spelling)
+        )
+    return texts.with_columns(spelling=spelling)
 
 
 def _without_missing(responses: Responses, words: set[str]) -> tuple[Responses, dict[str, int]]:
@@ -301,27 +339,6 @@ def _without_skipped(responses: Responses, reading: Reading) -> Responses:
         perhaps = texts.unique().to_list()
     mine = [text for text in perhaps if may_be_mine(text) or spelling(text) in own]
     return responses.without(pl.col("answer").is_in(mine), "may_be_mine") if mine else responses
-
-
-def _best_spellings(
-    written: Mapping[tuple[str, str], int],
-    keys: Mapping[tuple[str, str], str],
-    dataset: Dataset,
-    labels: Iterable[str],
-) -> dict[tuple[str, str], str]:
-    """Return the spelling of each pair of question type and key; numbers of numeric datasets are spelled as the key."""
-    numeric, exam = dataset.answer.kind == "integer", "grade_norm" in dataset.metrics
-    best: dict[tuple[str, str], tuple[int, int, str]] = {}
-    for (kind, text), n in written.items():
-        key = keys[kind, text]
-        if (numeric and _DECIMAL.fullmatch(key)) or (
-            exam and kind != "text" and _LIST_OF_NUMBERS.fullmatch(key)
-        ):
-            continue
-        rank = (-n, len(text), text)
-        best[kind, key] = min(best.get((kind, key), rank), rank)
-    declared = {("", keys["", label]): label for label in reversed([*labels])}
-    return {place: text for place, (*_, text) in best.items()} | declared
 
 
 def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> pl.DataFrame:

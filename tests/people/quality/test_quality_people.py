@@ -1,4 +1,4 @@
-"""Annotators' agreement with the others by brute force, and the work of a study as arrays."""
+"""Annotators' agreement with the others by brute force."""
 
 from pathlib import Path
 
@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.people import platforms
-from merilo.people.quality import work_of
 from merilo.people.quality.controls import judged_annotators
-from merilo.people.quality.peers import agreement_with_others, sharing
+from merilo.people.quality.peers import agreement_by_answer, agreement_with_others, first_answers
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 
@@ -44,19 +43,25 @@ def test_agreement_is_the_share_of_the_others_counted_one_by_one(rows: list[tupl
 
 
 @given(tables)
-def test_with_most_means_no_label_has_more_votes_among_the_others(rows: list[tuple[int, int, int]]) -> None:
-    work = work_of(votes_of(rows))
-    beside = sharing(work)
-    for row, with_most in zip(beside.row.tolist(), beside.with_most.tolist(), strict=True):
-        item, person, label = rows[row]
+def test_an_answer_agrees_if_no_label_has_more_votes_among_the_others(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    found = agreement_by_answer(*(pl.Series(column) for column in zip(*rows, strict=True)))
+    known = {(int(item), person): (own, beside) for item, person, own, beside in found.iter_rows()}
+    for item, person, label in rows:
         others = [other for i, p, other in rows if i == item and p != person]
-        assert with_most == (others.count(label) == max(map(others.count, others)))
+        assert ((item, str(person)) in known) == bool(others)
+        if others:
+            own, beside = known[item, str(person)]
+            assert own == (others.count(label) == max(map(others.count, others)))
+            assert beside == pytest.approx(
+                np.mean([known[i, str(p)][0] for i, p, _ in rows if i == item and p != person])
+            )
 
 
 def test_a_second_answer_to_the_same_item_does_not_count() -> None:
-    once = votes_of([(0, 0, 1), (0, 1, 1), (0, 2, 0)])
     twice = votes_of([(0, 0, 1), (0, 1, 1), (0, 2, 0), (0, 0, 0), (0, 0, 0)])
-    assert repr(sharing(work_of(once))) == repr(sharing(work_of(twice)))
+    assert first_answers(twice).tolist() == [True, True, True, False, False]
 
 
 def study(pools: Path, pool: str) -> Responses:

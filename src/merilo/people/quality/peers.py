@@ -1,15 +1,23 @@
-"""Each annotator compared with all others on the same items."""
+"""Each annotator compared with the others on the same items.
+
+An annotator who answers other items like the others is not the likely cause of a disagreement on one item.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from merilo.people.quality import Work
-from merilo.people.votes import Votes, run_starts
+from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
+
+#: An annotator is reliable if they agree with the majority of the others at least this share as often as the others
+#: do on the same items, of which there must be this many.
+SHARE_OF_OTHERS: Final = 0.9
+FEWEST_ITEMS: Final = 3
 
 
 def agreement_with_others(votes: Votes) -> FloatArray:
@@ -36,36 +44,52 @@ def agreement_with_others(votes: Votes) -> FloatArray:
     return np.where(items > 0, total / np.maximum(items, 1), np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """Each answer compared with the other answers to its item.
+def first_answers(votes: Votes) -> NDArray[np.bool_]:
+    """Return which answers are an annotator's first to an item, shape (n,)."""
+    first = np.zeros(len(votes), dtype=np.bool_)
+    pair = votes.annotator.astype(np.int64) * max(votes.items, 1) + votes.item
+    first[np.unique(pair, return_index=True)[1]] = True
+    return first
 
-    Attributes:
-        row: shape (m,), rows of the work: first answers to items that at least one other annotator answered.
-        share: shape (m,), share of the others who gave the same answer.
-        with_most: shape (m,), true if the answer is (one of) the most common among the others.
+
+def agreement_by_answer(item: pl.Series, annotator: pl.Series, answer: pl.Series) -> pl.DataFrame:
+    """Compare every answer with the majority of the other annotators' answers to the same item.
+
+    Args:
+        item: shape (n,), ids of items.
+        annotator: shape (n,), ids of annotators; of several answers to an item the first counts.
+        answer: shape (n,), the answers.
+
+    Returns:
+        One row for each answer to an item that several annotators answered: `item`, `annotator`, `own` (1 if the
+        answer is the most frequent one among the others, or one of these, else 0) and `others` (the mean of `own`
+        over the other annotators of the item).
+
+    Example:
+        >>> item, annotator = pl.Series([1, 1, 1, 1]), pl.Series(["ann", "bob", "cat", "dan"])
+        >>> found = agreement_by_answer(item, annotator, pl.Series(["yes", "yes", "yes", "no"]))
+        >>> found["own"].to_list(), found["others"].round(2).to_list()
+        ([1.0, 1.0, 1.0, 0.0], [0.67, 0.67, 0.67, 1.0])
     """
-
-    row: NDArray[np.int64]
-    share: FloatArray
-    with_most: NDArray[np.bool_]
-
-
-def sharing(work: Work) -> Sharing:
-    """Compare every answer with the other annotators' answers to the same item (controls are left out)."""
-    rows = work.rows_of_items()
-    votes = work.votes.where(np.isin(np.arange(len(work)), rows))
-    tally, own = votes.tally(), votes.agreeing()
-    answers = np.bincount(votes.item, minlength=votes.items)[votes.item]
-    top, second = np.zeros((2, votes.items), np.int64)
-    ranked = np.lexsort((tally.votes, tally.item))
-    item, count = tally.item[ranked], tally.votes[ranked]
-    last = np.r_[run_starts(item)[1:], item.size] - 1 if item.size else np.zeros(0, np.intp)
-    top[item[last]] = count[last]
-    several = last[(last > 0) & (item[last - 1] == item[last])]
-    second[item[several]] = count[several - 1]
+    table = pl.DataFrame({"item": item, "annotator": annotator, "answer": answer}).drop_nulls()
+    table = table.unique(["item", "annotator"], keep="first", maintain_order=True)
+    counts = table.group_by("item", "answer").agg(pl.len().cast(pl.Int64).alias("n"))
+    ranked = pl.col("n").sort(descending=True)
+    tops = counts.group_by("item").agg(ranked.first().alias("top"), ranked.slice(1, 1).sum().alias("second"))
+    table = table.join(counts, on=["item", "answer"], maintain_order="left").join(
+        tops, on="item", maintain_order="left"
+    )
     # Among the others, the annotator's own label has one vote less; the other labels keep all their votes.
-    rival = np.where(own == top[votes.item], second[votes.item], top[votes.item])
-    shared = answers > 1
-    share = (own - 1)[shared] / (answers - 1)[shared]
-    return Sharing(rows[shared], share, (own - 1 >= rival)[shared])
+    rival = pl.when(pl.col("n") == pl.col("top")).then("second").otherwise("top")
+    people, own = pl.len().over("item"), pl.col("own")
+    return (
+        table.filter(people > 1)
+        .select("item", pl.col("annotator").cast(pl.String), own=(pl.col("n") - 1 >= rival).cast(pl.Float64))
+        .with_columns(others=(own.sum().over("item") - own) / (people - 1))
+    )
+
+
+def is_reliable() -> pl.Expr:
+    """Return whether an annotator is reliable by the sums `own` and `others` over `items`; null with too few items."""
+    enough = pl.col("items") >= FEWEST_ITEMS
+    return pl.when(enough).then(pl.col("own") >= SHARE_OF_OTHERS * pl.col("others") - 1e-9)
