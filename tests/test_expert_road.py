@@ -48,7 +48,8 @@ def author(number: int) -> str:
 
 
 def domain(number: int) -> str:
-    return "law" if number <= 20 else "medicine"
+    """The domain of an item; every second solved item is of law."""
+    return "law" if number <= 20 or (number > 100 and number % 2) else "medicine"
 
 
 def dataset(folder: Path) -> Path:
@@ -98,6 +99,7 @@ class ExpertRoad:
 
     root: Path
     seen: Mapping[str, set[int]]
+    controls: Mapping[str, list[str]]
     collected: Mapping[str, Any]
     people: Mapping[str, Any]
     verified: Outcome
@@ -129,15 +131,19 @@ def walked(root: Path) -> ExpertRoad:
     tasks = study_tasks(open_study(study))
     number_of = {task.id: int(task.item) for task in tasks.tests}
     known = {task.id: task.known for task in tasks.controls}
-    seen = {}
+    control_of = {task.id: domain(int(str(task.item).removeprefix("control-"))) for task in tasks.controls}
+    seen, controls = {}, {}
     with opened_site(open_study(study)) as site, visiting(site) as client:
         for name, domains in EXPERTS.items():
             given = [word for one in domains for word in ("--domain", one)]
             link = done("study", "invite", study, "--expert", name, *given).out.split("\t")[1].strip()
             client.cookies.clear()
+            met: list[str] = []
+            controls[name] = met
             seen[name] = answer_all(
-                client, link.removeprefix("http://127.0.0.1:8000"), name, number_of, known
+                client, link.removeprefix("http://127.0.0.1:8000"), name, number_of, known, met
             )
+            met[:] = [control_of[task] for task in met]
         path = f"/s/{tasks.ids.study('people')}/"
         for person in range(3):
             client.cookies.clear()
@@ -150,13 +156,20 @@ def walked(root: Path) -> ExpertRoad:
     done("study", "import", study, root / "e.csv", root / "p.csv")
     made = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
     done("report", study, "--out", root / "hb", "--cards", data)
-    return ExpertRoad(root, seen, collected, made, merilo("report", "verify", root / "hb", "--json", "-"))
+    return ExpertRoad(
+        root, seen, controls, collected, made, merilo("report", "verify", root / "hb", "--json", "-")
+    )
 
 
 def answer_all(
-    client: TestClient, link: str, name: str, number_of: Mapping[str, int], known: Mapping[str, str | None]
+    client: TestClient,
+    link: str,
+    name: str,
+    number_of: Mapping[str, int],
+    known: Mapping[str, str | None],
+    met: list[str],
 ) -> set[int]:
-    """An expert comes in with their link and answers what the site shows, until it thanks them."""
+    """An expert comes in with their link and answers what the site shows, until it thanks them; `met` gets the controls."""
     response = client.get(link)
     path, page = f"/{response.url.path.strip('/')}/", response.text
     for step in ("consent", "instruction"):
@@ -172,6 +185,7 @@ def answer_all(
         form = {"token": hidden(page, "token"), "task": task, "then": "next"}
         if task in known:
             form["answer"] = str(known[task])
+            met.append(task)
         else:
             if len(seen) == LEAVE.get(name):
                 return seen
@@ -220,6 +234,13 @@ def test_an_expert_gets_the_items_of_their_domains_without_their_own(road: Exper
     for name, domains in EXPERTS.items():
         expected = {number for number in range(1, 41) if domain(number) in domains and author(number) != name}
         assert road.seen[name] <= expected if name in LEAVE else road.seen[name] == expected, name
+
+
+def test_experts_get_the_plans_share_of_control_items_of_their_own_domains(road: ExpertRoad) -> None:
+    """One task in five is a control item."""
+    for name, domains in EXPERTS.items():
+        assert set(road.controls[name]) <= set(domains), name
+        assert abs(len(road.controls[name]) - len(road.seen[name]) / 4) <= 1, name
 
 
 def test_an_item_has_n_minus_k_answers_and_those_who_wrote_it_are_counted(road: ExpertRoad) -> None:
@@ -316,7 +337,7 @@ def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> 
         return found
 
     before = states()
-    assert (before["foreign"], before["own"]) == (20, 1)
+    assert (before["foreign"], before["own"]) == (20 + 5, 1), "the control items of the other domain too"
     done("study", "invite", study, "--expert", "anna", "--domain", "law", "--domain", "medicine")
     assert (states()["foreign"], states()["own"]) == (0, 1)
     done("study", "invite", study, "--expert", "anna", "--domain", "law")

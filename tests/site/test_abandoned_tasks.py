@@ -127,7 +127,7 @@ class StartWithItem(NewPeople):
         return f"person {external}"
 
     def seed(self) -> int:
-        return next(seed for seed in count() if self._rules.control_at(seed, 1) is None)
+        return next(seed for seed in count() if not self._rules.control_at(seed, 1))
 
 
 @pytest.mark.parametrize("how", ["excluded", "stopped"])

@@ -177,7 +177,7 @@ def test_one_control_comes_in_every_so_many_tasks_and_nobody_can_tell_where(engi
         late - early
         for seed in range(200)
         for early, late in itertools.pairwise(
-            place for place in range(1, 101) if rules.control_at(seed, place) is not None
+            place for place in range(1, 101) if rules.control_at(seed, place)
         )
     )
     assert max(gaps.values()) < 0.1 * gaps.total()

@@ -7,7 +7,7 @@ from merilo.datasets import dataset
 from merilo.items import Item
 from merilo.settings import PlannedAnalysis
 from merilo.statistics.planning import power
-from merilo.studies.plan_checks import overlap_shortfalls
+from merilo.studies.plan_checks import control_shortfalls, overlap_shortfalls
 from merilo.studies.plan_figures import chance_of, plan_figures
 from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study
 
@@ -168,3 +168,20 @@ def test_without_named_authors_the_planned_number_of_experts_counts(
 ) -> None:
     found = [*overlap_shortfalls(experts_plan(replace(EXPERTS, people=people)), items(None, None))]
     assert (not found) == enough
+
+
+def test_a_domain_with_too_few_control_items_is_named() -> None:
+    def of_domains(**counts: int) -> list[Item]:
+        return [
+            Item(f"{domain}-{n}", "", "", "1", {"domain": domain})
+            for domain, count in counts.items()
+            for n in range(count)
+        ]
+
+    plan = experts_plan(replace(EXPERTS, domain="domain"))
+    test = of_domains(law=100, art=100)
+    (told,) = control_shortfalls(plan, test, of_domains(law=5, art=1))
+    assert told.startswith(
+        "experts: the domain 'art' has 1 of the 5 control items that its 100 items need: add items"
+    )
+    assert not [*control_shortfalls(experts_plan(EXPERTS), test, of_domains(law=1))]

@@ -12,7 +12,7 @@ leaves whom the baseline would exclude.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
@@ -82,23 +82,30 @@ class StudyRules:
     dialogues: bool = False
     on_screen: int = 1
 
-    def control_at(self, seed: int, place: int) -> int | None:
-        """Return the task of the control item at a place of a person's order; `None` if the place has none.
+    def control_at(self, seed: int, place: int) -> bool:
+        """Return whether a control item comes at a place of a person's order.
 
-        One place is drawn among each `every` places, so that people cannot count; the control items come in random
-        order, and none comes twice.
+        One place is drawn among each `every` places, so that people cannot count.
 
         Args:
             seed: the person's seed.
             place: the place, from 1.
         """
         if not self.controls or not self.every or self.dialogues:
-            return None
+            return False
         turn, at = divmod(place - 1, self.every)
-        if turn >= self.controls or at != self._number("control", seed, turn) % self.every:
-            return None
+        return turn < self.controls and at == self._number("control", seed, turn) % self.every
+
+    def next_control(self, seed: int, had: Collection[int]) -> int | None:
+        """Return the task of a person's next control item; they come in random order, and none comes twice.
+
+        Args:
+            seed: the person's seed.
+            had: the tasks that the person has had, or never gets because they are of another domain.
+        """
         random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
-        return self.tests + random.sample(range(self.controls), self.controls)[turn]
+        order = random.sample(range(self.controls), self.controls)
+        return next((self.tests + one for one in order if self.tests + one not in had), None)
 
     def excludes(self, controls: int, right: int) -> bool:
         """Return whether the baseline would exclude a person with these answers to control items."""
@@ -287,9 +294,12 @@ class Allocation:
         """Give a person the task of a place in their order."""
         if self.most is not None and place > self.most:
             return "most"
-        control = self.rules.control_at(seed, place)
-        if control is not None:
-            return self._send(person, control, place)
+        if self.rules.control_at(seed, place):
+            first = self.rules.tests
+            controls = RESPONSE.c.task.between(first, first + self.rules.controls - 1)
+            had = set(self.connection.scalars(select(RESPONSE.c.task).where(self._mine(person), controls)))
+            if (control := self.rules.next_control(seed, had)) is not None:
+                return self._send(person, control, place)
         while (found := self._free(person, seed, place)) is not None:
             task, dialogue = found
             if dialogue:

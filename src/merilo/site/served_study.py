@@ -31,7 +31,7 @@ from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder, refuse_changed
-from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, study_tasks
+from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, in_domains, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -193,11 +193,9 @@ class ServedStudy:
             )
 
     def withheld(self, name: str, domains: Sequence[str]) -> dict[int, str]:
-        """Return the items that a named person never gets, with the state of their rows.
+        """Return the tasks that a named person never gets, with the state of their rows.
 
-        Those of other domains, and own ones.
-
-        A dialogue is withheld as a whole.
+        Those of other domains, control items too, and own items. A dialogue is withheld as a whole.
 
         Args:
             name: the person, as the items name their authors.
@@ -209,6 +207,11 @@ class ServedStudy:
                 found[number] = FOREIGN
             elif self.arm.skip_own and name in task.authors:
                 found[number] = OWN
+        controls = self.tasks[self.rules.tests : self.rules.tests + self.rules.controls]
+        of_domain = set(in_domains(controls, domains))
+        for number, task in enumerate(controls, start=self.rules.tests):
+            if task not in of_domain:
+                found[number] = FOREIGN
         dialogues = {self.tasks[number].dialogue: state for number, state in found.items()}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if task.dialogue and task.dialogue in dialogues:

@@ -39,7 +39,7 @@ from merilo.studies.known_answers import (
     telling_shares,
     wanted_controls,
 )
-from merilo.studies.plan_checks import metric_gaps, overlap_shortfalls
+from merilo.studies.plan_checks import control_shortfalls, metric_gaps, overlap_shortfalls
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import AUTHOR_QUESTIONS, PUBLISHED, plan_text
 from merilo.studies.plan_types import (
@@ -250,6 +250,7 @@ def _written(
         warnings.append(f"the field '{dropped.name}' is not kept by the subset: it {dropped.reason}")
     warnings += metric_gaps(plan, source.declared, subset.items)
     warnings += overlap_shortfalls(plan, subset.items)
+    warnings += control_shortfalls(plan, subset.items, controls)
     warnings += figures.notes
     reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
     files = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -291,6 +292,7 @@ def _controls(content: _Content) -> Iterator[Finding]:
                 )
     if content.controls and content.items and content.declared is not None:
         solved = [shown.item for shown in content.controls]
+        yield from control_shortfalls(plan, content.asked, solved)
         yield from telling_shares(compare_controls(solved, content.asked, content.declared))
 
 
@@ -449,6 +451,27 @@ def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> Iterator[str]:
             f"than the overlap {arm.overlap} (the fewest: {max(least, 0)}): set arms.{name}.overlap to "
             f"{max(least, 1)}, or ask experts who wrote no items"
         )
+
+
+def control_shortfalls(plan: Study, items: Sequence[Item], controls: Sequence[Item]) -> Iterator[str]:
+    """Yield a sentence for every domain with fewer control items than the plan's share: its experts get no others.
+
+    Args:
+        plan: the plan.
+        items: the items that people answer.
+        controls: the control items.
+    """
+    for name, arm in plan.arms.items():
+        if arm.domain is None or plan.controls is None:
+            continue
+        asked, there = (Counter(domain_of(item, arm.domain) for item in some) for some in (items, controls))
+        for domain, n in sorted(asked.items()):
+            needed = max(n // (plan.controls.every - 1), 1)
+            if there[domain] < needed:
+                yield (
+                    f"{name}: the domain '{domain}' has {there[domain]} of the {needed} control items that its {n} "
+                    f"items need: add items with known answers to {plan.controls.file}"
+                )
 
 
 def freeze_study(

@@ -21,7 +21,7 @@ from merilo.studies.plan_types import Arm
 from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import author_field as usual_author_field
-from merilo.studies.study_tasks import study_tasks
+from merilo.studies.study_tasks import in_domains, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -246,13 +246,20 @@ def _cut(
         scope = [task for task in everybody.tests if not chosen or task.domain in chosen]
         tests = tuple(task for task in scope if name not in task.authors)
         if tests:
-            sheets.append((replace(everybody, tests=tests, respondent=name), chosen, len(scope) - len(tests)))
+            own = _known_of(replace(everybody, tests=tests, respondent=name), chosen)
+            sheets.append((own, chosen, len(scope) - len(tests)))
         elif scope and (not domains or experts):
             raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
     for domain in () if sheets else domains or there:
         tests = tuple(task for task in everybody.tests if task.domain == domain)
-        sheets.append((replace(everybody, tests=tests), (domain,), 0))
+        sheets.append((_known_of(replace(everybody, tests=tests), (domain,)), (domain,), 0))
     return sheets or [(everybody, (), 0)]
+
+
+def _known_of(sheet: Outgoing, domains: Sequence[str]) -> Outgoing:
+    """Return a sheet with the control and training items of its domains."""
+    controls, training = (in_domains(tasks, domains) for tasks in (sheet.controls, sheet.training))
+    return replace(sheet, controls=controls, training=training)
 
 
 def _subfolder(number: int, whose: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -63,7 +63,7 @@ class StudyTask:
         dialogue: the number of the dialogue that the item is a turn of, from 1; 0 if it is no turn.
         turn: its place in the dialogue, from 1.
         authors: who wrote the item, if the plan says which field of `meta` tells it.
-        domain: the domain of an item of the test, if its field is given; otherwise empty.
+        domain: the domain of the item, if its field is given; otherwise empty.
     """
 
     id: str
@@ -168,8 +168,8 @@ def study_tasks(
     return StudyTasks(
         ids,
         tuple(tasks_of(items, "test", declared, ids, author_field=author_field, domain_field=domain_field)),
-        tuple(tasks_of(folder.controls(), "control", declared, ids)),
-        tuple(tasks_of(folder.training(), "training", declared, ids)),
+        tuple(tasks_of(folder.controls(), "control", declared, ids, domain_field=domain_field)),
+        tuple(tasks_of(folder.training(), "training", declared, ids, domain_field=domain_field)),
     )
 
 
@@ -362,6 +362,11 @@ def domain_of(item: Item, field: str | None) -> str:
     """Return the domain of an item, from `meta` or the inputs; empty if there is none."""
     value = value_of(item, field) if field else None
     return "" if value is None else str(value).strip()
+
+
+def in_domains(tasks: Sequence[StudyTask], domains: Collection[str]) -> tuple[StudyTask, ...]:
+    """Return the control or training items for people of some domains, or all: those of no domain are for everybody."""
+    return tuple(task for task in tasks if not domains or task.domain in domains or not task.domain)
 
 
 def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:
