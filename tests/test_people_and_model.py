@@ -58,9 +58,9 @@ def test_a_study_its_people_and_a_model_meet_in_one_comparison_and_one_page(
     compared = merilo("compare", tmp_path / "people", tmp_path / "run", "--json", "-")
     assert compared.status == 0, compared.err
     assert f"{MODEL}: 1 refused; these count as wrong" in compared.err
-    (model,) = compared.json["models"]
-    assert model["model"] == MODEL
-    assert any(found["model"] == pytest.approx(accuracy) for found in model["comparisons"].values()), (
+    rows = compared.json["rows"]
+    assert {row["model"] for row in rows} == {MODEL}
+    assert any(row["score"]["value"] == pytest.approx(accuracy, abs=1e-6) for row in rows), (
         "the comparison uses the answers of the run"
     )
 

@@ -335,9 +335,9 @@ def check(walked: WalkedRoad, road: Road) -> None:
         compared = walked.compared[model]
         assert {*compared} == ({*people} if road.values is correlations else {next(iter(people))})
         for main, one in compared.items():
-            match = one["comparisons"]["consensus"]
-            assert (match["people"], match["n"]) == close(people)[main]
-            assert (match["model"], match["n"]) == expected[main]
+            row = one["consensus"]
+            assert (row["people"]["value"], row["people"]["n"]) == close(people)[main]
+            assert (row["score"]["value"], row["score"]["n"]) == expected[main]
 
 
 def check_programs(walked: WalkedRoad) -> None:
@@ -383,9 +383,10 @@ def check_programs(walked: WalkedRoad) -> None:
     for model, value in (("gold", 1.0), ("random", 0.0)):
         assert walked.runs[model]["pass@1"] == (value, items)
         (compared,) = walked.compared[model].values()
-        assert {*compared["comparisons"]} == {"single"}
-        match = compared["comparisons"]["single"]
-        assert (match["people"], match["model"], match["n"]) == (pytest.approx(mean), value, items)
+        assert {*compared} == {"person"}
+        row = compared["person"]
+        found = row["people"]["value"], row["score"]["value"], row["score"]["n"]
+        assert found == (pytest.approx(mean, abs=1e-6), value, items)
 
 
 def close(values: Values) -> dict[str, Any]:
@@ -434,8 +435,8 @@ def test_an_own_dataset_with_texts_as_ids_is_walked_to_its_end(where: str, tmp_p
         csv.writer(table).writerows([("id", "answer"), *(one.values() for one in answers)])
     for model in ("model.json", "model.csv"):
         compared = done("compare", tmp_path / "study" / "baseline", tmp_path / model, "--json", "-").json
-        assert compared["models"][0]["comparisons"]["consensus"]["model"] == 1.0
-        assert compared["models"][0]["comparisons"]["consensus"]["n"] == 24
+        score = compared["rows"][0]["score"]
+        assert (score["value"], score["n"]) == (1.0, 24)
 
 
 def test_english_questions_in_their_own_file_are_walked_to_their_end(tmp_path: Path) -> None:

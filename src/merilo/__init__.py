@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
-    from merilo.reports.dataset_comparisons import compare_datasets as compare_datasets
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
@@ -41,7 +40,6 @@ _HOMES = {
     "merilo.people.aggregation.tables": ("aggregate",),
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),
-    "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.runs.model_run": ("run",),
     "merilo.reports.leaderboard": ("leaderboard",),
     "merilo.runs.program_scores": ("score_programs",),

@@ -39,7 +39,6 @@ PROCEDURE: Final = "Procedure"
 GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
 ESTIMATE: Final = "The estimate"
-COMPARISON: Final = "Comparison"
 PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
@@ -508,46 +507,6 @@ class InputSettings(CheckedSettings):
 DEFAULTS: Final[dict[str, Any]] = {
     one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonSettings(CheckedSettings):
-    """How people are compared with models; `help_of` tells what each one means."""
-
-    metric: Annotated[
-        str | None,
-        Help(
-            "A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.",
-            COMPARISON,
-        ),
-    ] = None
-    margin: Annotated[
-        float | None,
-        Help(
-            "The largest difference from a model that counts as none, for the verdict 'at human "
-            "level'. Default: that of the study's frozen plan.",
-            COMPARISON,
-        ),
-    ] = None
-    force: Annotated[
-        Flag,
-        Help(
-            "If the items differ, compare on those that both answered; if no answer of a model can be read, count all "
-            "as wrong.",
-            INPUT,
-        ),
-    ] = False
-    replies: Annotated[Flag, Help(REPLIES_HELP, INPUT)] = False
-    cluster: Annotated[
-        str | None,
-        Help(
-            "A field of the items, such as a text: items with the same value are not independent. "
-            "Default: the baseline's.",
-            COMPARISON,
-            "FIELD",
-        ),
-    ] = None
-    seed: Annotated[Whole, Help("The random seed of permutations and bootstrap resamples.", COMPARISON)] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -309,8 +309,8 @@ def test_a_comparison_on_a_sample_says_that_it_is_on_the_sample_only(tmp_path: P
     items = json.loads(gold.read_text())["data"]["test"]
     model = {one["meta"]["id"]: one["outputs"] for one in items}
     for people in (made, tmp_path / "people"):
-        (said,) = merilo.compare(people, {"robot": model}).to_dict()["warnings"]
-        assert "on a sample, 30 of 100 items of the dataset" in said
+        (finding,) = merilo.compare(people, {"robot": model}).findings
+        assert "on a sample, 30 of 100 items of the dataset" in finding.sentence.en
     (tmp_path / "robot.json").write_text(
         json.dumps([{"id": name, "answer": one} for name, one in model.items()])
     )

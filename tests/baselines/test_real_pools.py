@@ -163,10 +163,10 @@ def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: P
     lines = (people / "items.jsonl").read_text(encoding="utf-8").splitlines()
     ids = [json.loads(line)["meta"]["id"] for line in lines]
     model.write_text("id,answer\n" + "".join(f"{name},1\n" for name in ids), encoding="utf-8")
-    compared = merilo("compare", people, model, "--json", "-").json["models"][0]
+    consensus, person = merilo("compare", people, model, "--json", "-").json["rows"]
     assert round(outcome.json["single_person"]["value"], 3) == 0.46
-    assert compared["n"] == 100
-    assert compared["comparisons"]["single"]["people"] == outcome.json["single_person"]["value"]
+    assert consensus["score"]["n"] == 100
+    assert person["people"]["value"] == outcome.json["single_person"]["value"]
 
 
 #: Project -> its file, what annotators saw, the answer that accepts, people, excluded, majorities

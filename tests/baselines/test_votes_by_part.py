@@ -72,9 +72,8 @@ def test_a_model_beside_people_has_the_composed_answers(gold: Path, tmp_path: Pa
     found.save(tmp_path / "base")
     model = pl.DataFrame([{"id": str(item["meta"]["id"]), "answer": sheet(item, 0)} for item in exam()])
     model.write_csv(tmp_path / "model.csv")
-    compared = merilo.compare(tmp_path / "base", {"model": tmp_path / "model.csv"}).to_dict()
-    (people,) = [one["comparisons"]["consensus"] for one in compared["models"]]
-    assert (people["people"], people["model_worse"]) == (1.0, 2)
+    row = merilo.compare(tmp_path / "base", {"model": tmp_path / "model.csv"}).rows[0]
+    assert (row.people.value, row.score.value < 1) == (1.0, True)
 
 
 def test_whole_majorities_and_the_published_procedure_stay(gold: Path) -> None:

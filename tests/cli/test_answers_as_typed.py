@@ -66,7 +66,7 @@ def test_the_exam_takes_a_list_of_numbers_that_looks_like_an_empty_fraction(tmp_
         encoding="utf-8",
     )
     compared = merilo("compare", tmp_path / "people", model, "--json", "-")
-    assert compared.json["models"][0]["comparisons"]["consensus"]["model"] == 1.0
+    assert compared.json["rows"][0]["score"]["value"] == 1.0
 
 
 def test_a_gold_cell_lists_several_right_answers(tmp_path: Path) -> None:

@@ -115,15 +115,15 @@ def test_every_item_of_a_run_is_compared_with_people(
         words = ["--data", tmp_path / f"{pool}.jsonl"]
     found = merilo("compare", base, run, *words, "--json", "-")
     assert found.status == 0, found.err
-    match = found.json["models"][0]["comparisons"]["consensus"]
+    row = found.json["rows"][0]
     answers = map(json.loads, (run / f"{pool}.jsonl").read_text("utf-8").splitlines())
     right = sum(bool(gold[row["id"]]) and gold[row["id"]] == row["answer"] for row in answers)
     count = sum(map(bool, gold.values()))
-    assert match["n"] == count
-    assert match["model"] == pytest.approx(right / count)
-    assert match["difference"] < 0
+    assert row["score"]["n"] == count
+    assert row["score"]["value"] == pytest.approx(right / count, abs=1e-6)
+    assert row["difference"]["value"] < 0
     if pool not in SOLVED:
-        assert match["people"] == 1
+        assert row["people"]["value"] == 1
 
 
 @pytest.mark.parametrize("pool", SOLVED)
@@ -137,12 +137,11 @@ def test_the_solver_s_gold_scores_everything_that_has_a_label(
     assert asked(base, tmp_path / f"{pool}-gold", "gold").status == 0
     found = merilo("compare", base, tmp_path / f"{pool}-gold", "--json", "-")
     assert found.status == 0, found.err
-    (model,) = found.json["models"]
-    match = model["comparisons"]["consensus"]
+    row = found.json["rows"][0]
     right = sum(row["label"] == row["gold"] for row in consensus_of(base))
-    assert match["n"] == len(items) == 100
-    assert match["model"] == pytest.approx(readable / 100)
-    assert match["people"] == pytest.approx(right / 100)
+    assert row["score"]["n"] == len(items) == 100
+    assert row["score"]["value"] == pytest.approx(readable / 100)
+    assert row["people"]["value"] == pytest.approx(right / 100)
 
 
 @pytest.mark.thorough

@@ -57,9 +57,9 @@ def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_co
     assert people["cost"].sum() == pytest.approx(made.to_json()["cost"]["total"])
     assert people["seconds"].sum() / 3600 == pytest.approx(made.to_json()["cost"]["hours"], abs=1e-6)
     models = answers.filter(kind="model").group_by("respondent", maintain_order=True)
-    for (name, given), one in zip(models, made.to_json()["models"]["models"], strict=True):
-        assert (name[0], given.height) == (one["model"], made.consensus.height)
-        assert given["points"].mean() == pytest.approx(one["comparisons"]["single"]["model"], abs=1e-6)
+    for (name, given), one in zip(models, made.models[1::2], strict=True):
+        assert (name[0], given.height) == (one.model, made.consensus.height)
+        assert given["points"].mean() == pytest.approx(one.score.value, abs=1e-6)
         logged = name[0] != rule.stem
         assert given["cost"].to_list() == [0.25 if logged else None] * given.height
         assert (given["seconds"].null_count() == 0) == logged
@@ -182,9 +182,9 @@ def test_models_are_compared_from_memory_as_from_a_file(frame: pl.DataFrame, tmp
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
     table = pd.DataFrame({"id": list(answers), "answer": list(answers.values())})
-    found = [merilo.compare(made, {"m": given}).to_dict() for given in (answers, str(file), table)]
+    found = [merilo.compare(made, {"m": given}).rows for given in (answers, str(file), table)]
     assert found[0] == found[1] == found[2]
-    assert found[0]["models"][0]["comparisons"]["consensus"]["model"] == 0.875
+    assert found[0][0].score.value == 0.875
     with pytest.raises(merilo.DataError, match="force=True"):
         merilo.compare(made, {"m": {"1": "yes"}})
 
@@ -197,11 +197,8 @@ def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: P
         paths.append(tmp_path / folder / "model.jsonl")
         paths[-1].parent.mkdir()
         paths[-1].write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
-    found = merilo.compare(tmp_path / "baseline", paths)
-    assert [one.matches[0].difference.second for one in found.comparisons.values()] == [1.0, 0.875]
-    assert list(found.comparisons) == ["model", "model (2)"]
-    told = run("compare", tmp_path / "baseline", *paths, "--json", "-").json
-    assert json.loads(json.dumps(found.to_dict())) == told
+    found = merilo.compare(tmp_path / "baseline", *paths)
+    assert [(row.model, row.score.value) for row in found.rows[::2]] == [("model", 1.0), ("model (2)", 0.875)]
 
 
 def test_gold_may_be_a_series_of_pandas(frame: pl.DataFrame) -> None:
@@ -238,8 +235,8 @@ def answered_by_three(ids: list, **fields: str) -> pl.DataFrame:
 
 
 def share_of(made: Baseline | Path, answers: dict) -> tuple[float, int]:
-    (model,) = merilo.compare(made, {"m": answers}).to_dict()["models"]
-    return model["comparisons"]["consensus"]["model"], model["comparisons"]["consensus"]["n"]
+    score = merilo.compare(made, {"m": answers}).rows[0].score
+    return score.value, score.n
 
 
 @pytest.mark.parametrize(
@@ -297,4 +294,4 @@ def test_numbers_of_items_in_a_gold_file_without_ids_are_their_ids(tmp_path: Pat
     words = ("baseline", tmp_path / "pool.csv", "--item", "task", "--gold", tmp_path / "gold.csv")
     assert run(*words, "--out", tmp_path / "people").status in {0, 1}
     told = run("compare", tmp_path / "people", tmp_path / "model.csv", "--json", "-").json
-    assert told["models"][0]["comparisons"]["consensus"]["model"] == 1.0
+    assert told["rows"][0]["score"]["value"] == 1.0

@@ -1,101 +1,224 @@
-"""The page of a comparison over datasets in a real browser: both languages, no scripts, every text harmless, narrow screens."""
+"""One page for a comparison and a leaderboard: the same rows, hostile names, a real browser; Markdown and LaTeX."""
 
 import json
+import shutil
 from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
+from accessibility import AccessibilityCheck
 from browser import opened_browser
 from command import merilo
-from exports import row, toloka, written
+from compared_pools import answers, asked, pools
+from compared_study import guesses, model, study
+from hostile_text import HOSTILE
 
-HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+from merilo import compare, leaderboard
+from merilo.errors import OutputError
+from merilo.items import Item, Split, write_splits
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with opened_browser() as browser:
-        yield browser
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Baselines of BPS, which does not count in the total, and LCS; four models, one of which has BPS alone."""
+    folder = tmp_path_factory.mktemp("board")
+    pools(folder)
+    for name, wrong in (("middling", 20), ("best", 1), ("poor", 30)):
+        for dataset in ("bps", "lcs"):
+            answers(folder, dataset, folder / "models" / name / f"{dataset}.jsonl", wrong=wrong)
+    answers(folder, "bps", folder / "models" / "partial" / "bps.jsonl")
+    return folder
 
 
-def baseline(work: Path, name: str) -> Path:
-    """A study of four items of two domains; people miss the last item."""
-    texts = [HOSTILE if n == 0 else f"{name} {n}" for n in range(4)]
-    rows = [row(text, "B" if n == 3 else "A", f"w{w}") for n, text in enumerate(texts) for w in range(5)]
-    items = [
-        {"inputs": {"question": text}, "outputs": "A", "meta": {"id": n, "domain": "law" if n < 2 else "art"}}
-        for n, text in enumerate(texts)
+@pytest.fixture(scope="module")
+def sources(work: Path) -> list[Path]:
+    baselines = [work / "pools" / name / "baseline" for name in ("bps", "lcs")]
+    return [*baselines, *(work / "models" / name for name in ("partial", "middling", "best", "poor"))]
+
+
+@pytest.fixture(scope="module")
+def board(work: Path, sources: list[Path]) -> Path:
+    done = merilo("leaderboard", *sources[2:], "--baselines", work / "pools", "--out", work / "board")
+    assert done.status == 0, done.err
+    assert "4 models on 2 datasets" in done.out
+    assert "partial: it has no answers to lcs" in done.err
+    return work / "board"
+
+
+def test_comparison_page_board_report_and_terminal_say_one_sentence(
+    sources: list[Path], board: Path, tmp_path: Path
+) -> None:
+    found = compare(*sources)
+    rows = json.loads((board / "leaderboard.json").read_text(encoding="utf-8"))["rows"]
+    assert rows == json.loads(json.dumps(found.to_json()))["rows"]
+    merilo("compare", *sources, "--out", tmp_path / "page.html")
+    pages = [
+        (folder).read_text(encoding="utf-8") for folder in (tmp_path / "page.html", board / "index.html")
     ]
-    gold = written(work / f"{name}.json", json.dumps({"data": items}))
+    shown = " ".join(merilo("compare", *sources).out.split())
+    for row in found.rows:
+        for sentence in (row.sentence.en, row.sentence.ru):
+            assert all(sentence in unescape(page) for page in pages)
+        assert row.sentence.en in shown
+    merilo("compare", *sources, "--json", tmp_path / "c.json")
+    assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["rows"] == rows
+
+
+def test_the_report_of_a_baseline_has_the_rows_of_compare(tmp_path: Path) -> None:
+    folder = study(tmp_path, people=12)
+    file = model(tmp_path / "robot.csv", guesses())
     done = merilo(
-        "baseline", written(work / f"{name}.tsv", toloka(rows)), "--gold", gold, "--out", work / name
-    )
+        "baseline", tmp_path / "answers.csv", "--platform", "table", "--item", "text", "--annotator", "annotator",
+        "--answer", "answer", "--gold", tmp_path / "items.csv", "--gold-column", "gold", "--min-votes", 2,
+        "--model", file, "--out", tmp_path / "again", "--json", "-",
+    )  # fmt: skip
     assert done.status == 0, done.err
-    return work / name
+    page = unescape((tmp_path / "again" / "report.html").read_text(encoding="utf-8"))
+    for ours, row in zip(done.json["models"], compare(folder, file).rows, strict=True):
+        theirs = json.loads(json.dumps(row.to_json()))
+        del theirs["counted"]
+        assert {**ours, "dataset": ""} == {**theirs, "dataset": ""}
+        assert row.sentence.en in page
+        assert row.sentence.ru in page
+
+
+class Page(HTMLParser):
+    """The tags of a page, its attributes, and its texts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= dict(attrs).keys()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_no_name_of_a_model_or_dataset_runs_as_script(work: Path, board: Path, tmp_path: Path) -> None:
+    texts = [one for one in HOSTILE if one.isprintable()]
+    run = asked(work, "random", "bps,lcs", "run-hostile")
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    record["model"]["name"] = "".join(texts)
+    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    found = leaderboard(run, baselines=work / "pools", out=tmp_path / "models")
+    assert found.models == ["".join(texts)]
+    name = "<img src=x onerror=alert(1)>\"'<script>"
+    study(tmp_path)
+    (tmp_path / "all").mkdir()
+    shutil.move(tmp_path / "people", tmp_path / "all" / name)
+    answered = model(tmp_path / "<b onclick=alert(1)>.csv", guesses())
+    leaderboard(answered, baselines=tmp_path / "all", out=tmp_path / "datasets")
+    plain = (board / "index.html").read_text(encoding="utf-8")
+    assert "http" not in plain.replace("http-equiv", "")
+    known = Page(plain)
+    for folder, shown in (("models", texts), ("datasets", [name, "<b onclick=alert(1)>"])):
+        html = (tmp_path / folder / "index.html").read_text(encoding="utf-8")
+        page = Page(html)
+        assert page.tags <= known.tags | {"ul", "li", "rect"}
+        assert page.attributes <= known.attributes
+        assert all(text in "".join(page.texts) for text in shown)
+
+
+def test_another_page_is_not_replaced_and_a_folder_without_baselines_is_refused(
+    board: Path, work: Path, tmp_path: Path
+) -> None:
+    best = work / "models" / "best"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="is not a leaderboard"):
+        leaderboard(best, baselines=work / "pools", out=tmp_path / "site")
+    assert (tmp_path / "site" / "index.html").read_text(encoding="utf-8") == "mine"
+    shutil.copytree(board, tmp_path / "old")
+    leaderboard(best, baselines=work / "pools", out=tmp_path / "old")
+    rows = json.loads((tmp_path / "old" / "leaderboard.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["model"] for row in rows} == {"best"}
+    refused = merilo("leaderboard", best, "--baselines", work / "models", "--out", tmp_path / "none")
+    assert refused.status == 2
+    assert "holds no baseline" in refused.complaint
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    work = tmp_path_factory.mktemp("comparison")
-    people = [baseline(work, name) for name in ("first", "second")]
-    (work / "<b>model").mkdir()
-    for name, given in (("first", "BAAA"), ("second", "AAAA")):
-        lines = "".join(f'{{"id": {n}, "answer": "{answer}"}}\n' for n, answer in enumerate(given))
-        written(work / "<b>model" / f"{name}.jsonl", lines)
-    done = merilo("compare", *people, work / "<b>model", "--format", "html", "--out", work / "c.html")
-    assert done.status == 0, done.err
-    return work / "c.html"
+def browser() -> Iterator[Any]:
+    with opened_browser() as opened:
+        yield opened
 
 
-@pytest.fixture
-def page(browser, page_file: Path) -> Iterator:
-    page = browser.new_page(viewport={"width": 380, "height": 900})
-    page.troubles = []
-    page.on("console", lambda message: page.troubles.append(message.text))
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.goto(page_file.as_uri())
-    yield page
-    assert page.troubles == []
-    page.close()
+def names(page: Any) -> list[str]:
+    return page.locator("#board tbody:last-child th").all_inner_texts()
 
 
-def test_people_are_on_top_and_every_dataset_has_a_column(page) -> None:
-    rows = page.locator("table.over tr")
-    assert rows.nth(0).inner_text().split() == ["first", "acc", "second", "acc", "total"]
-    assert "people, consensus" in rows.nth(1).inner_text()
-    assert "measured by this baseline" in rows.nth(1).inner_text()
-    assert "<b>model" in rows.last.inner_text()
+def test_columns_sort_people_stay_on_top_and_both_languages_are_accessible(browser: Any, board: Path) -> None:
+    page, said, check = browser.new_page(viewport={"width": 390, "height": 900}), [], AccessibilityCheck()
+    page.on("console", lambda one: said.append(one.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((board / "index.html").as_uri())
+    by_value = ["partial", "best", "middling", "poor"]
+    assert names(page) == by_value, "one dataset has no total"
+    check(page, "English")
+    page.get_by_role("button", name="LCS").click()
+    assert names(page) == ["best", "middling", "poor", "partial"]
+    page.get_by_role("button", name="BPS").click()
+    assert names(page) == by_value
+    page.get_by_role("button", name="BPS").click()
+    assert names(page) == by_value[::-1]
+    assert page.locator("th[aria-sort]").count() == 1
+    page.locator("label[for=in-ru]").click()
+    page.get_by_role("button", name="модель").click()
+    assert names(page) == ["best", "middling", "partial", "poor"]
+    assert page.locator("#board tbody").first.inner_text().startswith("люди, согласованный ответ")
+    assert "is below" not in page.locator("main").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    check(page, "Russian")
+    assert not said
+    check.passed(2)
 
 
-def test_ties_with_people_are_marked(page) -> None:
-    tied = page.locator("table.over td.tie")
-    assert tied.count() == 2, "four items tell nothing"
-    assert "≈ consensus" in tied.first.inner_text()
+def test_without_scripts_the_page_is_complete(browser: Any, board: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((board / "index.html").as_uri())
+    assert names(page) == ["partial", "best", "middling", "poor"]
+    assert page.get_by_role("button").count() == 0
+    page.locator("label[for=in-ru]").click()
+    assert page.locator("h1").inner_text() == "Люди и модели"
+    context.close()
 
 
-def test_the_items_are_listed_and_counted_by_domain(page) -> None:
-    section = page.locator("#first")
-    details = section.locator("details").nth(1)
-    assert "people right, model wrong: 1; model right, people wrong: 1 (of 4 items)" in details.inner_text()
-    details.locator("summary").click()
-    assert [line.split() for line in details.locator("table").first.inner_text().splitlines()[1:]] == [
-        ["art", "2", "0", "1"],
-        ["law", "2", "1", "0"],
-    ]
-    assert HOSTILE[:40] in details.inner_text()
+def test_models_with_more_of_the_total_come_first(work: Path, sources: list[Path], tmp_path: Path) -> None:
+    parus = [Item(1, "{premise} {choice1} {choice2}", {"premise": "p", "choice1": "a", "choice2": "b"}, "1", {"id": 1, "task": "cause"})]  # fmt: skip
+    shutil.copytree(work / "data", tmp_path / "data")
+    write_splits(tmp_path / "data" / "parus.json", [Split("test", tuple(parus))])
+    run = asked(tmp_path, "random", "lcs,parus", "run")
+    found = compare(*sources, run)
+    assert found.models[:2] == ["random (built-in)", "best"]
+    out = tmp_path / "page.html"
+    assert merilo("compare", *sources, run, "--out", out).status == 0
+    html = out.read_text(encoding="utf-8")
+    assert "PARus" in html
+    shown = merilo("compare", *sources, run).out
+    assert "Total score" in shown
+    assert "A complete total needs 13 more datasets" in " ".join(shown.split())
 
 
-def test_texts_are_harmless_and_nothing_is_loaded(page, page_file: Path) -> None:
-    assert page.title() == "People and models · Люди и модели"
-    assert page.locator("main script, main img").count() == 0
-    html = page_file.read_text(encoding="utf-8")
-    assert "http" not in html.replace("http-equiv", "")
-
-
-@pytest.mark.thorough
-def test_the_page_speaks_russian_and_fits_a_phone(page) -> None:
-    page.click("label[for=in-ru]")
-    text = page.inner_text("main")
-    assert "люди, согласованный ответ" in text
-    assert "people, consensus" not in text
-    assert page.evaluate("document.documentElement.scrollWidth") == 380
+def test_the_comparison_is_markdown_latex_and_csv(sources: list[Path], work: Path, tmp_path: Path) -> None:
+    file = answers(work, "bps", tmp_path / "under_score%.bps.jsonl")
+    texts = {}
+    for suffix in ("md", "tex", "csv"):
+        done = merilo("compare", sources[0], file, "--out", tmp_path / f"t.{suffix}")
+        assert (done.status, done.out) == (0, "")
+        texts[suffix] = (tmp_path / f"t.{suffix}").read_text(encoding="utf-8")
+    sentence = compare(sources[0], file).rows[0].sentence.en
+    assert texts["md"].startswith(sentence[:40])
+    assert "| under_score% | consensus | 0.975 | 1.000 |" in texts["md"]
+    assert r"under\_score\%" in texts["tex"]
+    assert texts["csv"].splitlines()[0].startswith("model,beside,people,score,difference")

@@ -114,17 +114,6 @@ def test_items_on_which_the_model_beats_people_and_the_reverse(page) -> None:
     assert shown(page) == ["item-1"]
 
 
-def test_a_count_of_a_domain_shows_its_items(page) -> None:
-    table = page.inner_text("table.opposite")
-    assert "art" in table
-    assert "law" in table
-    page.click("button[data-side='people 0'][data-group=law]")
-    assert shown(page) == ["item-1"]
-    page.click("button[data-side='model 0'][data-group='']")
-    assert shown(page) == ["item-2"]
-    assert page.locator("button[data-side='people 0'][data-group=art]").count() == 0, "no item of art is such"
-
-
 def test_items_are_filtered_by_one_of_several_models(browser, folder: Path, tmp_path: Path) -> None:
     work = folder.parent
     poor = written(tmp_path / "poor.jsonl", "".join(f'{{"id": {n}, "answer": "B"}}\n' for n in (1, 2, 3)))

@@ -183,12 +183,3 @@ def test_the_fifteen_correlations_are_in_every_result(road: Road) -> None:
             titled = name.replace(".", ": ") if where != "terminal" else name
             assert titled in text, (where, name)
             assert f"{value:.3f}".replace("-0.000", "0.000") in text.replace("−", "-"), (where, name)
-
-
-def test_a_wrong_metric_names_the_fifteen(road: Road) -> None:
-    answers = road.root / "gold.jsonl"
-    answers.write_text('{"id": 1, "answer": "1"}\n', encoding="utf-8")
-    for metric in ("mcc", "correct.love"):
-        outcome = merilo("compare", road.root / "study" / "baseline", answers, "--metric", metric)
-        assert outcome.status == 2
-        assert "choose one with --metric (correct.virtue, correct.law, " in outcome.complaint

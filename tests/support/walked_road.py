@@ -200,11 +200,11 @@ def walk(
 
 
 def _by_metric(compared: Entry) -> dict[str, dict[str, Entry]]:
-    """The comparisons by model and metric: one metric, or the several correlations of ruEthics."""
+    """The rows by model, metric (one, or the several correlations of ruEthics) and whom they are beside."""
     found: dict[str, dict[str, Entry]] = {}
-    for part in compared["datasets"].values() if "datasets" in compared else [compared]:
-        for one in part["models"]:
-            found.setdefault(one["model"].partition(" ")[0], {})[part["metric"]] = one
+    for row in compared["rows"]:
+        of_model = found.setdefault(row["model"].partition(" ")[0], {})
+        of_model.setdefault(row["score"]["name"], {})[row["beside"]] = row
     return found
 
 

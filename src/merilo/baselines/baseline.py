@@ -22,6 +22,7 @@ from merilo.baselines.findings import SIMULATED
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.row import Row
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
 from merilo.baselines.steps import SuspectControl, overlap, suspect_controls
 from merilo.baselines.study_input import ArmInput
@@ -40,7 +41,6 @@ from merilo.strict_json import Json, read_json
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.model_comparison import ModelComparison
     from merilo.reports.model_sections import ModelSections
 
 #: How many doubtful items the record names.
@@ -289,7 +289,7 @@ class Baseline(Record):
     arms: dict[str, Baseline] = {}
     differences: tuple[Estimate, ...] = ()
     provenance: Provenance | None = None
-    models: Object | None = None
+    models: tuple[Row, ...] = ()
     echoes: tuple[ModelEchoes, ...] = ()
     signals: SignalsRecord | None = None
 
@@ -352,16 +352,11 @@ class Baseline(Record):
 
     def with_models(self, found: ModelSections) -> Baseline:
         """Return the baseline with comparisons with models."""
-        if not found.told:
+        if not found.rows:
             return self
-        baseline = self.model_copy(update={"models": found.told, "echoes": found.echoes})
+        baseline = self.model_copy(update={"models": found.rows, "echoes": found.echoes})
         baseline._models = found
         return baseline
-
-    @property
-    def comparisons(self) -> list[ModelComparison]:
-        """Return the comparisons with models."""
-        return self._models.comparisons if self._models else []
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
         """Write the folder that `merilo baseline --out` writes: report, JSON and tables.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from merilo.baselines.baseline import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
+from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
+from merilo.estimate import Estimate
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.answers import has_gold
@@ -67,6 +68,9 @@ class StoredBaseline:
         numbers: shape (items,), the items' numbers in the study.
         cost: what the annotators cost, and how long they took; `None` without annotators.
         asked: how many items the annotators were asked, without control items.
+        estimates: metric -> its estimate of the consensus.
+        person: the estimate of a single person.
+        simulated: whether the annotators are simulated.
     """
 
     folder: str
@@ -87,6 +91,9 @@ class StoredBaseline:
     numbers: tuple[int, ...] = ()
     cost: CostRecord | None = None
     asked: int = 0
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    person: Estimate | None = None
+    simulated: bool = False
 
     @property
     def metric(self) -> str:
@@ -127,18 +134,14 @@ class StoredBaseline:
         )
 
 
-def read_stored_baseline(
-    folder: Path, *, data: Path | None = None, cluster: str | None = None
-) -> StoredBaseline:
+def read_stored_baseline(folder: Path, *, data: Path | None = None) -> StoredBaseline:
     """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
 
     Args:
         folder: the folder: `baseline.json`, and `consensus`, `responses` and `annotators` as Parquet.
         data: the items with their ids and gold answers, if the baseline was computed without gold.
-        cluster: the field of the items' clusters; by default, that of the baseline.
 
     Raises:
-        UsageError: there is no field `cluster`.
         InputError: the folder is not a baseline folder.
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
@@ -153,12 +156,12 @@ def read_stored_baseline(
     )
     fields = [tables["consensus"].drop(COLUMNS[1:], strict=False), fields_of(items)]
     clusters = find_clusters(
-        cluster,
+        None,
         record.clusters.field if record.clusters else None,
         tables["consensus"]["item"].to_list(),
         fields,
     )
-    return _crowd(
+    found = _crowd(
         _Tables(
             str(folder),
             consensus,
@@ -169,28 +172,22 @@ def read_stored_baseline(
             record.cost,
             clusters,
             record.sampled,
+            record.metrics,
+            record.single_person,
         ),
         items,
         declaration,
         settings,
     )
+    return replace(found, simulated=record.simulated)
 
 
-def stored_baseline_of(baseline: Evidence, *, cluster: str | None = None) -> StoredBaseline:
+def stored_baseline_of(baseline: Evidence) -> StoredBaseline:
     """Return the annotators of a baseline in memory; the result equals `read_stored_baseline` of its folder.
 
-    Args:
-        baseline: the baseline.
-        cluster: as for `read_stored_baseline`.
-
     Raises:
-        UsageError: there is no field `cluster`.
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
-    clusters = baseline.clusters
-    if cluster is not None:
-        items = baseline.items
-        clusters = find_clusters(cluster, None, items["item"].to_list(), field_tables(items, baseline.gold))
     scored = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
     tables = _Tables(
         "this baseline",
@@ -200,26 +197,24 @@ def stored_baseline_of(baseline: Evidence, *, cluster: str | None = None) -> Sto
         baseline.status,
         tuple(one.sentence.en for one in baseline.findings if one.rejects),
         cost_record(baseline.cost),
-        clusters,
+        baseline.clusters,
         (baseline.items.height, baseline.study.population.items) if baseline.study.population else None,
+        baseline.estimates.all(),
+        baseline.estimates.single_person,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, scored, baseline.declaration, baseline.settings)
 
 
-def items_without_people(
-    items: Sequence[Item], declaration: Dataset, source: str, *, cluster: str | None = None
-) -> StoredBaseline:
+def items_without_people(items: Sequence[Item], declaration: Dataset, source: str) -> StoredBaseline:
     """Return the items of a dataset that have gold answers, without annotators, for a comparison of models alone.
 
     Args:
         items: the items.
         declaration: the dataset.
         source: where the items come from, for messages.
-        cluster: the field of the items' clusters; by default, that of the dataset.
 
     Raises:
-        UsageError: there is no field `cluster`.
         DataError: no item has a gold answer, or all items belong to one cluster.
     """
     known = tuple(item for item in items if has_gold(item))
@@ -228,7 +223,7 @@ def items_without_people(
     names = tuple(str(item.id) for item in known)
     numbers = tuple(range(len(known)))
     clusters = find_clusters(
-        cluster, declaration.cluster, numbers, [fields_of(dict(zip(numbers, known, strict=True)))]
+        None, declaration.cluster, numbers, [fields_of(dict(zip(numbers, known, strict=True)))]
     )
     codes = clusters.codes(numbers) if clusters else None
     none = np.empty(0, dtype=np.int32)
@@ -275,6 +270,8 @@ class _Tables:
     cost: CostRecord
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    person: Estimate | None = None
 
 
 def _crowd(
@@ -322,6 +319,8 @@ def _crowd(
         tuple(known["item"].to_list()),
         tables.cost,
         tables.consensus.height,
+        tables.estimates,
+        tables.person,
     )
 
 

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from merilo.answer_tables import AnswerRecord, read_answer_records
+from merilo.answer_tables import AnswerRecord, answer_record, read_answer_records
 from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import undeclared
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -38,16 +38,19 @@ from merilo.models.harness_logs.harness_answers import (
     is_harness_log,
     only_log,
     read_answers,
-    read_replies,
 )
 from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.models.sheets import NoLabels, no_labels
+from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
+
+#: Answers of a model: a file, a table of `id` and `answer`, or a mapping from id to an answer or its samples.
+Answers: TypeAlias = str | Path | Frame | Mapping[str, str | Sequence[str]]
 
 #: The suffixes of files of answers in a folder.
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -82,7 +85,7 @@ class Samples:
     no_labels: NoLabels | None = None
 
 
-def read_samples(path: Path, crowd: StoredBaseline, *, replies: bool = False) -> Samples:
+def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
     """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
@@ -90,13 +93,12 @@ def read_samples(path: Path, crowd: StoredBaseline, *, replies: bool = False) ->
             item more than once; in JSON, the answer may also be the list of all samples. Or the log of
             another harness, or a folder with such a log (`merilo.models.harness_logs`).
         crowd: the annotators with whom the model is compared.
-        replies: whether the answers of a table are whole replies.
 
     Raises:
         InputError: the file has no ids or answers, or has two answers to an item without sample numbers.
         DataError: the log of another harness has no answer to an item of the baseline.
     """
-    log = read_answers(path, _declared(crowd), _named_items(crowd), replies=replies)
+    log = read_answers(path, _declared(crowd), _named_items(crowd))
     records = log.records() if log else read_answer_records(path)
     mapping = log.source if log else None
     return samples_of(records, crowd, (mapping.model if mapping else None) or path.stem, path, mapping)
@@ -108,8 +110,6 @@ def samples_of(
     model: str,
     file: Path,
     log: LogMapping | None = None,
-    *,
-    replies: bool = False,
 ) -> Samples:
     """Bring a model's answers to the spelling of the annotators' answers.
 
@@ -119,14 +119,10 @@ def samples_of(
         model: the name of the model.
         file: where the answers come from, for messages.
         log: how the answers were found in the log of another harness.
-        replies: whether the answers are whole replies.
 
     Raises:
         InputError: there are no answers, or two to an item without sample numbers; or half of them are no labels.
     """
-    if replies:
-        read = read_replies(records, file, _declared(crowd), _named_items(crowd))
-        records, log = read.records(), read.source
     found: dict[str, dict[str, str]] = {}
     golds = _results(crowd)
     sampled = False
@@ -351,7 +347,7 @@ def run_file(path: Path, dataset: str | None) -> Path:
     return file
 
 
-def read_model(path: Path, crowd: StoredBaseline, *, replies: bool = False) -> Samples:
+def read_model(path: Path, crowd: StoredBaseline) -> Samples:
     """Read a model's answers from a file or from the folder of a run, as `read_samples` does.
 
     A run has found the answers in its replies already.
@@ -361,7 +357,7 @@ def read_model(path: Path, crowd: StoredBaseline, *, replies: bool = False) -> S
         InputError: the answers cannot be read, or the run asked other items.
     """
     file = run_file(path, crowd.declaration.name)
-    found = read_samples(file, crowd, replies=replies and not is_run(file.parent))
+    found = read_samples(file, crowd)
     if not is_run(file.parent):
         return found
     folder = read_run(file.parent)
@@ -381,18 +377,13 @@ def model_file_name(path: Path) -> str:
     return copied_name(path)
 
 
-def run_outcomes(path: Path, dataset: str | None) -> str:
-    """Describe the answers of a run that are none, such as "2 refused, 1 truncated".
-
-    Empty if there are none or it is no run.
-
-    Args:
-        path: a file of answers, or the folder of a run.
-        dataset: the dataset's name.
-    """
-    if not is_run(path):
+def run_outcomes(model: Samples, dataset: str) -> str:
+    """Describe the answers of a run that are none, such as "2 refused, 1 truncated"; empty if it is no run."""
+    file = Path(model.file)
+    place = file if file.is_dir() else file.parent
+    if not is_run(place):
         return ""
-    folder = read_run(path)
+    folder = read_run(place)
     name = folder.dataset_named(dataset or None)
     programs = folder.path / f"{name}.completions.jsonl"
     counts = Counter(
@@ -400,9 +391,8 @@ def run_outcomes(path: Path, dataset: str | None) -> str:
         for _, entry in json_lines(programs if programs.is_file() else folder.path / f"{name}.jsonl")
         if isinstance(entry, dict)
     )
-    asked = folder.record.datasets[name].requests
     told = [f"{counts[one]} {one.replace('_', ' ')}" for one in OUTCOMES[1:] if counts[one]]
-    absent = asked - sum(counts.values())
+    absent = folder.record.datasets[name].requests - sum(counts.values())
     return ", ".join([*told, *([f"{absent} without a reply"] if absent > 0 else [])])
 
 
@@ -424,27 +414,26 @@ def _refuse_other_items(record: DatasetRecord, crowd: StoredBaseline, file: Path
         )
 
 
-def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Separate the folders of baselines from models; a baseline is a folder with `baseline.json`.
+def is_baseline(path: Path) -> bool:
+    """Check whether a path is the folder of a baseline."""
+    return (path / BASELINE_FILE).is_file()
+
+
+def checked_paths(paths: Sequence[Path]) -> None:
+    """Refuse what is neither a baseline nor a model.
 
     Raises:
         InputError: a path does not exist, is an empty folder, or is an archive.
     """
-    baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
     for path in paths:
-        _refuse_archive(path)
+        if path.is_file() and zipfile.is_zipfile(path) and path.suffix.lower() in {".zip", ""}:
+            with zipfile.ZipFile(path) as archive:
+                if not any(map(_INSPECT_MEMBERS.match, archive.namelist())):
+                    raise InputError("is a ZIP archive: unpack it, and give the folder", file=shown(path))
         if path.is_dir() and not any(path.iterdir()):
             raise InputError("is an empty folder", file=shown(path))
         if not path.exists():
             raise InputError("does not exist", file=shown(path))
-    return baselines, [path for path in paths if path not in baselines]
-
-
-def _refuse_archive(path: Path) -> None:
-    if path.is_file() and zipfile.is_zipfile(path) and path.suffix.lower() in {".zip", ""}:
-        with zipfile.ZipFile(path) as archive:
-            if not any(map(_INSPECT_MEMBERS.match, archive.namelist())):
-                raise InputError("is a ZIP archive: unpack it, and give the folder", file=shown(path))
 
 
 def dataset_key(crowd: StoredBaseline) -> str:
@@ -470,8 +459,30 @@ def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
     return found
 
 
+def named_answers(name: str, given: Answers, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+    """Read the answers of a model that the caller names: a file, a table, or a mapping; arguments as for `compare`."""
+    if isinstance(given, str | Path):
+        return {key: replace(one, model=name) for key, one in answers_to(Path(given), crowds).items()}
+    if len(crowds) > 1:
+        raise UsageError("answers in memory are compared with one baseline", field=argument("models"))
+    records: Iterable[AnswerRecord]
+    if isinstance(given, Mapping):
+        records = (
+            AnswerRecord(row, str(item), answer if isinstance(answer, str) else list(answer))
+            for row, (item, answer) in enumerate(given.items(), start=1)
+        )
+    elif is_frame(given):
+        rows = records_of(polars_of(given))
+        records = (answer_record({**one}, Path(name), row) for row, one in enumerate(rows, start=1))
+    else:
+        raise UsageError(
+            f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
+        )
+    return {key: samples_of(records, crowd, name, Path(name)) for key, crowd in crowds.items()}
+
+
 def answers_to(
-    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False, replies: bool = False
+    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False
 ) -> dict[str, Samples]:
     """Read a model's answers to the datasets of baselines.
 
@@ -496,19 +507,19 @@ def answers_to(
             key: read_model(path, crowd) for key, crowd in crowds.items() if key.lower() in held or key in own
         }
     if path.is_dir():
-        return _of_folder(path, crowds, replies=replies)
+        return _of_folder(path, crowds)
     if is_harness_log(path):
         return _of_log(path, crowds)
     key, name = _dataset_of(path, crowds, force=force)
-    found = read_model(path, crowds[key], replies=replies)
+    found = read_model(path, crowds[key])
     return {key: found if is_run(path.parent) or name is None else replace(found, model=name)}
 
 
-def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline], *, replies: bool) -> dict[str, Samples]:
+def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
     files = dict(_named_files(path, crowds))
     if files:
         name = path.resolve().name
-        read = {key: read_samples(file, crowds[key], replies=replies) for key, file in files.items()}
+        read = {key: read_samples(file, crowds[key]) for key, file in files.items()}
         return {key: replace(one, model=name) for key, one in read.items()}
     if not is_harness_log(path):
         raise InputError(

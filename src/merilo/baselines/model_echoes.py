@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from merilo.baselines.baseline import AnnotatorEchoes, ModelEchoes
 from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.comparison import distinct_answers
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.model_comparison import earned, people_scores
 from merilo.errors import DataError
+from merilo.metrics.worth import item_points
 from merilo.statistics import FloatArray
 from merilo.statistics.paired_tests import holm
 
@@ -49,7 +50,9 @@ def model_echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
     if np.unique(votes.annotator).size < _FEWEST:
         raise DataError(f"fewer than {_FEWEST} annotators answered the model's items")
     given = [Counter(model.answers[name]).most_common(1)[0][0] for name in crowd.names]
-    own, reached = people_scores(crowd), earned(crowd, range(len(given)), given)
+    place, texts, of_vote = distinct_answers(crowd)
+    own = item_points(crowd.declaration, [crowd.items[at] for at in place], texts)[of_vote]
+    reached = item_points(crowd.declaration, crowd.items, given)
     if not np.isin(np.concatenate((own, reached)), (0.0, 1.0)).all():
         raise DataError("an answer earns a part of the points, so it is neither right nor wrong")
     missed = reached == 0

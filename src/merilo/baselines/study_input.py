@@ -33,7 +33,7 @@ from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.model_verdicts import Margin
+    from merilo.baselines.row import Margin
     from merilo.people.other_datasets import OtherAnswers
     from merilo.settings import Settings
 

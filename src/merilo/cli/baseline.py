@@ -86,9 +86,9 @@ def make(
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
     if margin is not None:
-        from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
+        from merilo.baselines.row import margin_of  # noqa: PLC0415 - needed only with models
 
-        Margin(margin)
+        margin_of(margin)
     responses = read_exports(files, given)
     column = responses.origin.reading.columns.arm if responses.origin else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
@@ -138,23 +138,23 @@ def finish(
             show_data(part)
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
-    if made.comparisons:
+    if made.models:
         _finish_models(made, printed=json_to != "-")
     return 1 if made.status == "rejected" else 0
 
 
 def _finish_models(made: Baseline, *, printed: bool) -> None:
-    """Print the comparisons with models and their warnings; without models, their slow modules are not imported."""
-    from merilo.cli.compare_table import show_tests  # noqa: PLC0415
-    from merilo.reports.comparison import sentences  # noqa: PLC0415
+    """Print the models beside people; without models, their slow modules are not imported."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from merilo.reports.comparison import Comparison  # noqa: PLC0415
+    from merilo.reports.comparison_page import sections  # noqa: PLC0415
+    from merilo.reports.table import print_sections  # noqa: PLC0415
 
     if printed:
-        show_tests(made.comparisons, made.evidence.declaration.metrics[0])
+        print_sections(sections(Comparison(rows=made.models)), Console(highlight=False))
     if made.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
-    for comparison in made.comparisons:
-        for sentence in sentences(comparison):
-            say(f"{comparison.model}: {sentence}")
     for echo in made.echoes if printed else ():
         if not echo.reason:
             show(echo.sentence())

@@ -230,7 +230,7 @@ class _Demo:
                 *("--datasets", f"{self.out / _OWN / f'{_OWN}.yaml'},{_GENERATED}"),
                 *("--data", self.out, "--out", run),
             )
-        _run("compare", *baselines, log, *runs, "--format", "html", "--out", self.out / "comparison.html")
+        _run("compare", *baselines, log, *runs, "--out", self.out / "comparison.html")
         board = self.out / "leaderboard"
         _run("leaderboard", log, *runs, "--baselines", self.out, "--out", board)
 

@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.options import takes_settings
+from merilo.cli.options import ForceItems, MarginOption
 from merilo.cli.output import say, show, working
-from merilo.settings import INPUT, ComparisonSettings
+from merilo.settings import INPUT
 from merilo.text import Text
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@takes_settings("force", of=ComparisonSettings)
 def board_of_people_and_models(
     runs: Annotated[
         list[Path],
@@ -43,26 +42,24 @@ def board_of_people_and_models(
             help="The folder of index.html and leaderboard.json; an earlier leaderboard in it is replaced.",
         ),
     ],
-    settings: ComparisonSettings,
+    margin: MarginOption = None,
+    force: ForceItems = False,
 ) -> int:
     """Write one page of people and models on all datasets, sorted by the total score.
 
     Exit status 1: models answered other items than a baseline, and --force was not given.
     """
-    from merilo.reports.comparison import baseline_warnings  # noqa: PLC0415 - slow
-    from merilo.reports.leaderboard import PAGE, leaderboard  # noqa: PLC0415
+    from merilo.reports.leaderboard import PAGE, leaderboard  # noqa: PLC0415 - slow
 
     with working(Text("Comparing people with models")):
-        found = leaderboard(runs, baselines=baselines, out=out, settings=settings)
-    of_people = [text for one in found.results.values() for text in baseline_warnings(one.baseline)]
-    for text in [*of_people, *found.limits(every=False)]:
-        say(text)
-    table = found.table
+        found = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)
+    for finding in found.findings:
+        say(finding.sentence)
     show(
         Text(
             "{models:# model|# models} on {datasets:# dataset|# datasets}: {file}",
-            models=len(table.models),
-            datasets=len(table.columns),
+            models=len(found.models),
+            datasets=len(found.datasets),
             file=out / PAGE,
         )
     )

@@ -23,7 +23,7 @@ import typer
 
 from merilo.cli.output import reading, say
 from merilo.errors import UsageError
-from merilo.settings import OUTPUT, CheckedSettings, InputSettings, Settings, help_of, type_of
+from merilo.settings import INPUT, OUTPUT, CheckedSettings, InputSettings, Settings, help_of, type_of
 
 if TYPE_CHECKING:
     from merilo.metrics.detox import Rater
@@ -114,6 +114,15 @@ MarginOption: TypeAlias = Annotated[
         help="The largest difference from a model that counts as none, for the verdict 'at human "
         "level'. Default: that of the study's frozen plan.",
         rich_help_panel=MODELS,
+    ),
+]
+ForceItems: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="If the items differ, compare on those that both answered; if no answer of a model can be read, count all "
+        "as wrong.",
+        rich_help_panel=INPUT,
     ),
 ]
 RaterOption: TypeAlias = Annotated[

@@ -137,39 +137,6 @@ def check(
     return 0 if found.ok else 1
 
 
-@app.command("export")
-def export(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A baseline, a published folder or a run of merilo run.", show_default=False),
-    ],
-    *,
-    out: Annotated[Path, typer.Option(help="The new folder.")],
-    data: Annotated[
-        Path | None, typer.Option(help="The folder of a run's items, if they are no longer where they were.")
-    ] = None,
-    organisation: Annotated[str, typer.Option(help="Who provides the results.", show_default=False)] = "",
-    repo: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OWNER/NAME",
-            help="The dataset's repository on the hub: of people, also write the human value for its eval.yaml.",
-        ),
-    ] = None,
-    force: ForceOption = False,
-) -> int:
-    """Write the metrics of people or of a model as records of Every Eval Ever."""
-    from merilo.atomic_write import new_folder, refuse_existing, write_files  # noqa: PLC0415 - slow
-    from merilo.reports.evaluation_records import evaluation_records  # noqa: PLC0415
-
-    refuse_existing(out, force=force, needed=[source])
-    files = evaluation_records(source, data, organisation=organisation, repo=repo)
-    with new_folder(out, force=force) as new:
-        write_files(new, files)
-    show(Text("{n:# file is|# files are} in {folder}", n=len(files), folder=out))
-    return 0
-
-
 @app.command("table")
 def table(
     folders: Annotated[

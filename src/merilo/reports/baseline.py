@@ -36,7 +36,7 @@ from merilo.strict_json import Json
 from merilo.wording import shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.model_verdicts import Margin
+    from merilo.baselines.row import Margin
 
 
 def baseline(
@@ -223,13 +223,13 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
 
 def _margin(given: float | Margin | None, gold: GoldSource) -> Margin | None:
     """Return the margin; it is planned if it equals that of the frozen plan beside the file of gold answers."""
-    from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
+    from merilo.baselines.row import Margin, margin_of  # noqa: PLC0415 - needed only with models
     from merilo.reports.comparison import planned_margin  # noqa: PLC0415 - as above
     from merilo.studies.plan_types import FROZEN_FILE  # noqa: PLC0415 - as above
 
     if isinstance(given, Margin):
         return given
-    own = Margin(given) if given is not None else None
+    own = margin_of(given) if given is not None else None
     folder = Path(gold).parent if isinstance(gold, str | Path) else None
     planned = planned_margin(folder) if folder and (folder / FROZEN_FILE).is_file() else None
     return planned if own is None or (planned and planned.value == own.value) else own

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-class Row(NamedTuple):
+class NamedRow(NamedTuple):
     """A row of the table.
 
     Attributes:
@@ -89,7 +89,7 @@ def _status(record: Baseline) -> tuple[Text | str, str]:
     return known.get(record.status, (record.status, "default"))
 
 
-def _rows(record: Baseline) -> Iterator[Row]:
+def _rows(record: Baseline) -> Iterator[NamedRow]:
     main = _main(record)
     for name, one in record.metrics.items():
         for row in _metric(name, one, record.by_majority_alone.get(name)):
@@ -100,9 +100,9 @@ def _rows(record: Baseline) -> Iterator[Row]:
             if single.value is not None
             else Text("not defined: {reason}", reason=single.reason)
         )
-        yield Row(Text("single person"), value)
+        yield NamedRow(Text("single person"), value)
     if any(one.ci95 for one in record.metrics.values()):
-        yield Row(Text("95 % intervals"), OVER_BOTH)
+        yield NamedRow(Text("95 % intervals"), OVER_BOTH)
     yield from _clusters(record)
     yield from _whole(record, main)
     yield _gold(record)
@@ -120,29 +120,29 @@ def _main(record: Baseline) -> set[str]:
     return main or {*record.main_metrics} or {*list(record.metrics)[:1]}
 
 
-def _metric(name: str, one: Estimate, alone: Estimate | None) -> Iterator[Row]:
+def _metric(name: str, one: Estimate, alone: Estimate | None) -> Iterator[NamedRow]:
     if one.value is None:
-        yield Row(name, Text("not computed: {reason}", reason=one.reason))
+        yield NamedRow(name, Text("not computed: {reason}", reason=one.reason))
         return
-    yield Row(name, _brief(one))
+    yield NamedRow(name, _brief(one))
     if alone and alone.n and alone.n != one.n:
         yield _under(
             Text("majorities alone"), Text("{estimate} (published procedure)", estimate=_brief(alone))
         )
 
 
-def _reached(people: PeopleTable) -> Iterator[Row]:
+def _reached(people: PeopleTable) -> Iterator[NamedRow]:
     """Return the rows of the median person, the best people and majorities."""
     for name, one in people.rows().items():
         if name != "one":
-            yield Row(
+            yield NamedRow(
                 PEOPLE_ROWS[name],
                 Text("{value:.3f}  {of}", value=one.value, of=counted_from(one)),
                 short=False,
             )
 
 
-def _clusters(record: Baseline) -> Iterator[Row]:
+def _clusters(record: Baseline) -> Iterator[NamedRow]:
     """Return the row with the clusters of the items; nothing if items are independent."""
     clusters = record.clusters
     if clusters and clusters.clusters and clusters.clusters != clusters.items:
@@ -154,15 +154,15 @@ def _clusters(record: Baseline) -> Iterator[Row]:
             else Text("by '{field}'", field=clusters.field),
             n=clusters.items or 0,
         )
-        yield Row(Text("clusters"), value, short=False)
+        yield NamedRow(Text("clusters"), value, short=False)
 
 
-def _whole(record: Baseline, main: set[str]) -> Iterator[Row]:
+def _whole(record: Baseline, main: set[str]) -> Iterator[NamedRow]:
     """Return the rows of the whole dataset, of which the items are a sample."""
     if record.sampled is None:
         return
     sampled, items = record.sampled
-    yield Row(
+    yield NamedRow(
         Text("sample"),
         Text(
             "{sampled} of {n:# item|# items}; the metrics above are those of the sample",
@@ -172,14 +172,14 @@ def _whole(record: Baseline, main: set[str]) -> Iterator[Row]:
     )
     for name, one in record.whole_dataset.items():
         value = _brief(one) if one.value is not None else Text("not defined: {reason}", reason=one.reason)
-        yield Row(Text("{metric}, whole dataset", metric=name), value, short=name in main)
+        yield NamedRow(Text("{metric}, whole dataset", metric=name), value, short=name in main)
 
 
-def _gold(record: Baseline) -> Row:
+def _gold(record: Baseline) -> NamedRow:
     gold = record.gold
     if gold is None:
         add = argument("gold", "FILE")
-        return Row(
+        return NamedRow(
             Text("gold", context="row"), Text("no gold answers, so no accuracy: add {option}", option=add)
         )
     value = Text(
@@ -190,10 +190,10 @@ def _gold(record: Baseline) -> Row:
         if gold.column
         else gold.source,
     )
-    return Row(Text("gold", context="row"), value, short=False)
+    return NamedRow(Text("gold", context="row"), value, short=False)
 
 
-def _people(record: Baseline) -> Iterator[Row]:
+def _people(record: Baseline) -> Iterator[NamedRow]:
     people, responses = record.annotator_counts, record.response_counts
     gone = {**responses.dropped, "excluded_annotator": responses.dropped.get("excluded_annotator", 0)}
     dropped = [Text("{n} {reason}", n=n, reason=REASONS.get(why, why)) for why, n in gone.items() if n]
@@ -204,18 +204,18 @@ def _people(record: Baseline) -> Iterator[Row]:
         control=responses.control,
         dropped=dropped or Text("0 dropped"),
     )
-    yield Row(Text("responses"), read, short=False)
+    yield NamedRow(Text("responses"), read, short=False)
     value = Text(
         "{n}, {excluded} excluded, {unjudged} not checked by control items",
         n=people.total,
         excluded=people.excluded,
         unjudged=people.unjudged or 0,
     )
-    yield Row(Text("annotators"), value)
+    yield NamedRow(Text("annotators"), value)
     yield from _suspects(record)
 
 
-def _suspects(record: Baseline) -> Iterator[Row]:
+def _suspects(record: Baseline) -> Iterator[NamedRow]:
     """Return the row with the suspect control items; nothing if there are none."""
     controls = record.controls
     if not controls.suspects:
@@ -225,10 +225,10 @@ def _suspects(record: Baseline) -> Iterator[Row]:
         suspects=len(controls.suspects),
         n=controls.total,
     )
-    yield Row(Text("suspect controls"), value, short=False)
+    yield NamedRow(Text("suspect controls"), value, short=False)
 
 
-def _items(record: Baseline) -> Iterator[Row]:
+def _items(record: Baseline) -> Iterator[NamedRow]:
     items, agreement = record.item_counts, record.agreement
     low: dict[str, Any] = {
         "low": agreement.low_agreement,
@@ -241,13 +241,13 @@ def _items(record: Baseline) -> Iterator[Row]:
         unresolved=Text(", {n} unresolved", n=unresolved) if unresolved else "",
         **low,
     )
-    yield Row(
+    yield NamedRow(
         Text("items", context="row"),
         joined([str(items.total), "" if record.programs else without], ""),
         whole=False,
     )
     decided = [Text("{n} {way}", n=n, way=WAYS[way].short) for way, n in ways(record).items()]
-    yield Row(
+    yield NamedRow(
         Text("items", context="row"),
         Text("{n}: {ways}", n=items.total, ways=joined(decided, ", ")),
         short=False,
@@ -257,21 +257,21 @@ def _items(record: Baseline) -> Iterator[Row]:
         before=_counts(items.overlap_before_exclusion),
         after=_counts(items.overlap),
     )
-    yield Row(Text("overlap"), overlap, short=False)
+    yield NamedRow(Text("overlap"), overlap, short=False)
     if record.programs:
         reason = Text("not computed: the answers are programs")
         if record.scored:
             reason = Text("not computed: the answers were scored elsewhere")
-        yield Row(Text("agreement"), reason, short=False)
+        yield NamedRow(Text("agreement"), reason, short=False)
         return
     rule = majority_rule(agreement.votes_needed)
     majority = Text("{low} of {n} ({share:.1%}); a majority is {rule}", rule=rule, **low)
-    yield Row(Text("without majority"), majority, short=False)
+    yield NamedRow(Text("without majority"), majority, short=False)
     yield from _agreement(agreement)
-    yield Row(Text("equal answers"), _counts(agreement.majority_sizes), short=False)
+    yield NamedRow(Text("equal answers"), _counts(agreement.majority_sizes), short=False)
 
 
-def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
+def _agreement(agreement: AgreementRecord) -> Iterator[NamedRow]:
     """Return Krippendorff's alpha with its interval."""
     alpha = agreement.krippendorff_alpha
     told = Text(
@@ -280,17 +280,17 @@ def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
         sure=_after_space(agreement.ci95),
         n=agreement.n or 0,
     )
-    yield Row(Text("Krippendorff's alpha"), Text("not defined") if alpha is None else told)
+    yield NamedRow(Text("Krippendorff's alpha"), Text("not defined") if alpha is None else told)
 
 
-def _groups(groups: Sequence[Estimate]) -> Iterator[Row]:
+def _groups(groups: Sequence[Estimate]) -> Iterator[NamedRow]:
     """Return a row for each estimate of a group of items."""
     for one in groups:
         value = _brief(one) if one.value is not None else one.reason or "-"
         yield _under(shortened(one.name, 60), value)
 
 
-def _money(record: Baseline) -> Iterator[Row]:
+def _money(record: Baseline) -> Iterator[NamedRow]:
     cost, published = record.cost, record.cost.published_way
     known = f" {cost.currency}" if cost.currency else ""
     if cost.total is not None:
@@ -301,7 +301,7 @@ def _money(record: Baseline) -> Iterator[Row]:
             work=paid_work(cost.pages or 0, cost.answers),
             hourly=_hourly(cost.hourly),
         )
-        yield Row(Text("cost"), value)
+        yield NamedRow(Text("cost"), value)
     if published.total is not None:
         value = Text(
             "{total:.3f}{currency}{hourly} (by rows, pages counted again)",
@@ -312,12 +312,12 @@ def _money(record: Baseline) -> Iterator[Row]:
         yield _under(Text("the published way"), value, short=False)
     if cost.median_seconds_per_answer is not None:
         value = Text("{seconds:.1f} s an answer", seconds=cost.median_seconds_per_answer)
-        yield Row(Text("median time"), value, short=False)
+        yield NamedRow(Text("median time"), value, short=False)
 
 
-def _under(name: Text | str, value: Text | str, *, short: bool = True) -> Row:
+def _under(name: Text | str, value: Text | str, *, short: bool = True) -> NamedRow:
     """Return a row below the one that it belongs to."""
-    return Row(joined(["  ", name], ""), value, short)
+    return NamedRow(joined(["  ", name], ""), value, short)
 
 
 def _hourly(pay: float | None) -> Text | str:

@@ -205,22 +205,15 @@ def _of_models(record: Baseline, plan: Mapping[str, Json] | None, declared: Data
     size = count_at(plan, "subset", "of") or record.sampled_from
     if size is None and declared is not None and declared.sizes:
         size = [*declared.sizes.values()][-1]
-    models = [one for one in list_at(record.models, "models") if isinstance(one, dict)]
-    tested = [n for one in models if (n := count_at(one, "n")) is not None]
-    samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
-    tests = {
-        test
-        for one in models
-        for match in mapping_at(one, "comparisons").values()
-        if isinstance(match, dict) and (test := text_at(match, "test"))
-    }
+    tested = [row.score.n for row in record.models]
+    tests = ["paired on the same items, over items and annotators"] if tested else []
     main = record.main_metrics.values()
     interval = next((one for one in main if one.ci95), None)
     over = "items and annotators" if interval and interval.people else "items alone"
     return {
         "0.8": (size, ""),
         "0.9": (max(tested, default=size), "" if tested else "all items of the dataset"),
-        "0.10": (max(samples, default=None), ""),
+        "0.10": (None, ""),
         "4.1": ("yes" if tests else "no", "" if tests else "no model is compared in this study"),
         "4.1.1": (", ".join(sorted(tests)) or _NONE, ""),
         "4.2": (

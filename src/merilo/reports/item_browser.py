@@ -27,10 +27,9 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.model_comparison import earned
-from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side, in_order, opposite_outcomes
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points
+from merilo.metrics.worth import item_points
 from merilo.reports.charts import page_environment
 from merilo.text import Text
 
@@ -75,24 +74,19 @@ class ModelAnswers:
         answers: mapping from item name to its answers.
         points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not
             score single items.
-        opposite: the items on which people or the model alone are right, with counts by group.
     """
 
     model: str
     answers: Mapping[str, Sequence[str]]
     points: Mapping[str, Sequence[float]]
-    opposite: OppositeOutcomes
 
 
-def model_answers(
-    crowd: StoredBaseline, models: Sequence[Samples], *, by: Sequence[str] = ()
-) -> list[ModelAnswers]:
+def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[ModelAnswers]:
     """Score the answers of models item by item.
 
     Args:
         crowd: the annotators of the baseline with which the models were compared.
         models: the models' answers.
-        by: fields of the items; the first defines the groups in which opposite outcomes are counted.
     """
     place = {name: position for position, name in enumerate(crowd.names)}
     scored = _is_shown(crowd.scored)
@@ -102,13 +96,11 @@ def model_answers(
         worth: dict[str, tuple[float, ...]] = {}
         if scored:
             pairs = [(name, answer) for name in names for answer in model.answers[name]]
-            got = earned(crowd, [place[name] for name, _ in pairs], [answer for _, answer in pairs]).tolist()
-            for (name, _), value in zip(pairs, got, strict=True):
+            places, answers = [place[name] for name, _ in pairs], [answer for _, answer in pairs]
+            got = item_points(crowd.declaration, [crowd.items[at] for at in places], answers)
+            for (name, _), value in zip(pairs, got.tolist(), strict=True):
                 worth[name] = (*worth.get(name, ()), value)
-        opposite = opposite_outcomes(crowd, model, by=by)
-        found.append(
-            ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth, opposite)
-        )
+        found.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
     return found
 
 
@@ -132,7 +124,6 @@ def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
     facets = _facets(baseline, shown)
     script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
     template = page_environment().get_template("items.html.j2")
-    sides = [model.opposite.sides() for model in models]
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
         name=baseline.settings.dataset or "",
@@ -140,12 +131,11 @@ def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
         items=rows.height,
         shown=shown.height,
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
-        facets={name: sorted({values[n] for n in values}, key=in_order) for name, values in facets.items()},
+        facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
         models=[model.model for model in models],
-        opposites=[model.opposite for model in models],
         script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        articles=(_article(row, fields, facets, models, sides=sides) for row in shown.iter_rows(named=True)),
+        articles=(_article(row, fields, facets, models) for row in shown.iter_rows(named=True)),
         answers=_answers(baseline, shown["item"]),
         fates=_FATES,
         mark=_mark,
@@ -229,10 +219,8 @@ def _article(
     fields: Sequence[str],
     facets: Mapping[str, Mapping[int, str]],
     models: Sequence[ModelAnswers],
-    *,
-    sides: Sequence[Mapping[str, Side]],
 ) -> dict[str, object]:
-    """Return what the page says of one item; `sides` gives, for each model, who alone is right on an item."""
+    """Return what the page says of one item."""
     item, agreement, outcome = row["item"], row["agreement"], _outcome(row)
     assert isinstance(item, int)  # noqa: S101 - the column's type
     kind, title = _OUTCOMES[outcome]
@@ -244,7 +232,9 @@ def _article(
     data = {"outcome": outcome, "agreement": "" if agreement is None else f"{agreement:.4f}", "item": item}
     data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
     for side in ("people", "model") if models else ():
-        data[f"only-{side}"] = " ".join(str(at) for at, one in enumerate(sides) if one.get(name) == side)
+        data[f"only-{side}"] = " ".join(
+            str(at) for at, model in enumerate(models) if _only(outcome, model.points.get(name, ())) == side
+        )
     return {
         "item": item,
         "name": name,
@@ -262,6 +252,18 @@ def _article(
             if name in model.answers
         ],
     }
+
+
+def _only(outcome: str, points: Sequence[float]) -> str:
+    """Return which side alone is right on an item: "people", "model", or none; most answers of a model decide."""
+    if outcome == "right" and 2 * sum(one <= 0 for one in points) > len(points):
+        return "people"
+    return "model" if outcome == "wrong" and 2 * sum(one >= 1 for one in points) > len(points) else ""
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    """Sort whole numbers by value, before texts."""
+    return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
 
 
 def _mark(points: float | None) -> str:

@@ -1,23 +1,20 @@
-"""What a report says about models: comparisons and verdicts."""
+"""What a report says about models: their rows beside people, and who repeats their wrong answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.baselines.baseline import ModelEchoes
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
+from merilo.baselines.comparison import judged, pairs
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.model_answers import Samples, by_criterion, read_model
-from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_answers import Samples, by_criterion, dataset_key, read_model
 from merilo.baselines.model_echoes import model_echoes
-from merilo.baselines.model_verdicts import Margin
+from merilo.baselines.row import Margin, Row
 from merilo.errors import DataError, UsageError
-from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
-from merilo.settings import ComparisonSettings
-from merilo.strict_json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +22,13 @@ class ModelSections:
     """Models beside the annotators of a baseline.
 
     Attributes:
-        told: the comparisons as JSON; empty without models.
-        comparisons: the comparison of each model with the annotators.
+        rows: each model beside the annotators, as `compare` gives them.
         answered: the answers of models, item by item.
         echoes: who repeats each model's wrong answers, or why this cannot be tested.
     """
 
-    told: dict[str, Json]
-    comparisons: list[ModelComparison]
-    answered: list[ModelAnswers]
+    rows: tuple[Row, ...] = ()
+    answered: tuple[ModelAnswers, ...] = ()
     echoes: tuple[ModelEchoes, ...] = ()
 
 
@@ -50,31 +45,24 @@ def with_models(
         evidence: what the baseline rests on.
         models: files of models' answers.
         common_items: if the items differ, compare on the items that both answered.
-        margin: the margin for equivalence.
+        margin: the margin for equality.
 
     Raises:
-        DataError: the items differ and `common_items` is not given, or the study is too small for the margin.
+        DataError: the items differ and `common_items` is not given.
         InputError: a file cannot be read.
     """
     if not models:
-        return ModelSections({}, [], [])
+        return ModelSections()
     crowd = stored_baseline_of(evidence)
     samples = [read_model(path, crowd) for path in models]
-    settings = ComparisonSettings(force=common_items)
-    found: list[ComparedModel] = []
+    found = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
-        named = [replace(one, model=f"{one.model}, {name}") if name else one for one in own]
-        found += compared(people, named, settings, margin).models
-    listed = tuple(replace(one, opposites=None) for one in found)
-    comparison = Comparison(crowd, crowd.metric, settings, listed)
-    told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}
-    echoes = [_echoes(crowd, one) for one in samples]
-    return ModelSections(
-        told,
-        [one.tests for one in found],
-        model_answers(crowd, samples, by=_fields(crowd, evidence.settings.by)),
-        tuple(echoes),
-    )
+        key = f"{dataset_key(crowd)} {name}".strip()
+        for pair in pairs(people, own, force=common_items):
+            row = pair.row.model_copy(update={"dataset": key})
+            found.append(pair._replace(row=row, margin=margin))
+    echoes = tuple(_echoes(crowd, one) for one in samples)
+    return ModelSections(tuple(judged(found)), tuple(model_answers(crowd, samples)), echoes)
 
 
 def _echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
@@ -83,13 +71,3 @@ def _echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
         return model_echoes(crowd, model)
     except (DataError, UsageError) as error:
         return ModelEchoes(model=model.model, reason=error.message)
-
-
-def _fields(crowd: StoredBaseline, by: Sequence[str]) -> tuple[str, ...]:
-    """Return those fields of the groups that the items have; others come from a table of gold answers."""
-    known = {
-        name
-        for item in crowd.items
-        for name in (*item.meta, *(item.inputs if isinstance(item.inputs, Mapping) else ()))
-    }
-    return tuple(name for name in (one.removeprefix("meta.") for one in by) if name in known)

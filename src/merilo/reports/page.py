@@ -14,8 +14,8 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import STATUSES, majority_rule
-from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.people_table import PEOPLE_ROWS, people_values
+from merilo.baselines.row import Row, headlines
 from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
 from merilo.errors import for_command_line
 from merilo.estimate import Estimate
@@ -32,8 +32,10 @@ from merilo.reports.baseline_facts import (
     ways,
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
+from merilo.reports.comparison_page import rows_table
 from merilo.reports.estimates import metric_title
 from merilo.reports.prose import methods
+from merilo.reports.table import html_table
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -63,7 +65,7 @@ def page(
     Returns:
         HTML without scripts and without links to anything outside itself.
     """
-    baseline, comparisons = record.evidence, record.comparisons
+    baseline, models = record.evidence, record.models
     segments, rule = resolution(record), majority_rule(baseline.decided.votes_needed)
     rendered = (
         page_environment()
@@ -103,14 +105,16 @@ def page(
             frozen=_frozen(attachments or {}),
             arms=arm_tables(record) if record.arms else (),
             methods=methods(record, plan),
-            comparisons=comparisons,
-            verdict_sentence=verdict_sentence,
+            models=models,
+            models_table=rows_table(models) if models else None,
+            html_table=html_table,
+            headlines=headlines,
             whole=baseline.whole,
             echoes=[one for one in record.echoes if not one.reason],
             signals=signal_sentences(record.signals) if record.signals else (),
             signalled=[] if record.signals is None else _with_signals(record.signals),
             conditions=baseline_facts(record, plan).conditions,
-            standing_chart=_standing_chart(baseline, comparisons),
+            standing_chart=_standing_chart(baseline, models),
             people=record.people,
             people_rows=PEOPLE_ROWS,
             counted_from=counted_from,
@@ -137,13 +141,13 @@ def page_charts(record: Baseline) -> dict[str, Chart]:
 
     The names are `estimate METRIC`, `resolution`, `controls`, `agreement` and `models`.
     """
-    baseline, comparisons = record.evidence, record.comparisons
+    baseline, models = record.evidence, record.models
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline) if chart is not None}
     charted = {
         "resolution": charts.stacked_bar(resolution(record)),
         "controls": _control_chart(baseline),
         "agreement": None if baseline.programs else _agreement_chart(baseline),
-        "models": _standing_chart(baseline, comparisons),
+        "models": _standing_chart(baseline, models),
     }
     return found | {name: chart for name, chart in charted.items() if chart is not None}
 
@@ -164,13 +168,13 @@ def _figures(baseline: Evidence) -> list[tuple[str, Estimate, Chart | None]]:
     ]
 
 
-def _standing_chart(baseline: Evidence, comparisons: Sequence[ModelComparison]) -> Chart | None:
+def _standing_chart(baseline: Evidence, models: Sequence[Row]) -> Chart | None:
     """Draw single annotators, the crowd and the models on one axis."""
     headline = baseline.estimates.headline
-    if not comparisons or headline is None:
+    if not models or headline is None:
         return None
-    models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
-    return charts.standing_chart(people_values(baseline), headline.value, models)
+    lines = {row.model: row.score.value for row in models if row.score.value is not None}
+    return charts.standing_chart(people_values(baseline), headline.value, [*lines.items()])
 
 
 def _control_chart(baseline: Evidence) -> Chart | None:

@@ -13,8 +13,6 @@ from merilo.baselines.baseline import Baseline
 from merilo.estimate import Estimate
 from merilo.records import (
     Span,
-    list_at,
-    mapping_at,
 )
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import metric_title
@@ -250,10 +248,7 @@ def sources(record: Baseline) -> list[Source]:
         record: the baseline.
     """
     metrics, resolved = record.metrics.values(), record.resolved_by
-    models = list_at(record.models, "models")
-    compared = [mapping_at(one, "comparisons") for one in models if isinstance(one, dict)]
-    matches = [match for one in compared for match in one.values() if isinstance(match, dict)]
-    tests = [value for match in matches for value in match.values()]
+    tests: list[str] = []
     tested = any(isinstance(text, str) and "McNemar" in text for text in tests)
     aggregator = record.parameters.get("aggregator")
     used = {

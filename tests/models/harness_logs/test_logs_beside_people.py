@@ -10,7 +10,7 @@ from compared_study import model as answers_file
 from harness_files import inspect_log, inspect_sample, items_of, lm_eval_choice, lm_eval_text, written
 from simulated_pool import simulated_pool
 
-from merilo import compare, compare_datasets
+from merilo import compare
 from merilo.errors import DataError
 
 
@@ -29,34 +29,24 @@ def bps_log(pool: Path, path: Path) -> Path:
 def test_a_log_gives_the_comparison_of_the_same_answers_in_a_table(tmp_path: Path) -> None:
     people, given = study(tmp_path), guesses()
     rows = [inspect_sample(item, answers[0]) for item, answers in given.items()]
-    log = merilo("compare", people, inspect_log(tmp_path / "log.json", rows), "--json", "-")
-    table = merilo("compare", people, answers_file(tmp_path / "t.csv", given, sample=False), "--json", "-")
-    assert log.status == table.status == 0, log.err
-    (one,), (other,) = log.json["models"], table.json["models"]
-    assert one["model"] == "org/m"
-    for kind in ("consensus", "single"):
-        for key in ("people", "model", "difference", "p", "n"):
-            assert one["comparisons"][kind][key] == other["comparisons"][kind][key]
-    assert one["log"]["matched"] == {"id": 40}
-    assert other["log"] is None
-    assert "40 of 40 rows belong to items" in log.err
+    log = compare(people, inspect_log(tmp_path / "log.json", rows))
+    table = compare(people, answers_file(tmp_path / "t.csv", given, sample=False))
+    for one, other in zip(log.rows, table.rows, strict=True):
+        assert one.model == "org/m"
+        assert (one.score, one.difference, one.p) == (other.score, other.difference, other.p)
+    assert "40 of 40 rows belong to items (40 by id)" in repr(log)
 
 
-@pytest.mark.parametrize("field", ["answer", "reply"])
-def test_replies_give_the_comparison_of_their_answers(field: str, tmp_path: Path) -> None:
+def test_replies_give_the_comparison_of_their_answers(tmp_path: Path) -> None:
     people, given = study(tmp_path), guesses(samples=2)
     rows = [
-        {"id": item, field: f"Проверю.\n\nОтвет: **{answer}**."}
+        {"id": item, "reply": f"Проверю.\n\nОтвет: **{answer}**."}
         for item, answers in given.items()
         for answer in answers
     ]
-    file = written(tmp_path / "t.jsonl", rows)
-    option = ["--replies"][: field == "answer"]
-    replies = merilo("compare", people, file, *option, "--json", "-")
-    table = merilo("compare", people, answers_file(tmp_path / "t.csv", given), "--json", "-")
-    assert replies.status == 0, replies.err
-    assert replies.json["models"][0]["comparisons"] == table.json["models"][0]["comparisons"]
-    assert "80 of 80 rows belong to items" in replies.err
+    replies = compare(people, written(tmp_path / "t.jsonl", rows))
+    assert replies.rows == compare(people, answers_file(tmp_path / "t.csv", given)).rows
+    assert "80 of 80 rows belong to items" in repr(replies)
 
 
 def test_answers_that_are_no_labels_are_told_and_most_of_them_refused(tmp_path: Path) -> None:
@@ -88,7 +78,7 @@ def test_rows_of_items_outside_the_baseline_are_left_out(tmp_path: Path) -> None
     rows = [inspect_sample(f"q{number}", "A") for number in range(60)]
     done = merilo("compare", people, inspect_log(tmp_path / "log.json", rows), "--json", "-")
     assert done.status == 0
-    assert done.json["models"][0]["n"] == 40
+    assert {row["score"]["n"] for row in done.json["rows"]} == {40}
     assert "20 rows belong to no item and are left out" in done.err
 
 
@@ -118,8 +108,7 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, t
         *("--out", tmp_path / "baseline", "--json", "-"),
     )
     assert done.status in {0, 1}, done.err
-    (one,) = done.json["models"]["models"]
-    assert (one["model"], one["log"]["task"], one["log"]["rows"]) == ("org/m", "bps", 20)
+    assert {row["model"] for row in done.json["models"]} == {"org/m"}
     assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
     verified = merilo("report", "verify", tmp_path / "hb")
     assert verified.status == 0, verified.out + verified.err
@@ -132,11 +121,11 @@ def test_a_log_without_a_readable_reply_is_refused_unless_forced(tmp_path: Path)
     refused = merilo("compare", people, log)
     assert refused.status == 1
     assert f"not one of {len(given)} answers can be read" in refused.complaint
-    assert "--force (in merilo baseline: --common-items) to count all as wrong" in refused.complaint
+    assert "--force to count all as wrong" in refused.complaint
     with pytest.raises(DataError, match="or give force=True"):
         compare(people, log)
     forced = compare(people, log, force=True)
-    assert f"warning: org/m: {len(given)} of {len(given)} answers cannot be read" in repr(forced)
+    assert f"org/m: {len(given)} of {len(given)} answers cannot be read" in repr(forced)
     assert merilo("compare", people, log, "--force").status == 0
 
 
@@ -145,6 +134,4 @@ def test_the_result_of_a_comparison_shows_replies_that_cannot_be_read(tmp_path: 
     (first, *_), rows = given, [inspect_sample(item, answers[0]) for item, answers in given.items()]
     rows[0] = inspect_sample(first, "I would rather not say.")
     log = inspect_log(tmp_path / "log.json", rows)
-    assert f"warning: org/m: 1 of {len(given)} answers cannot be read" in repr(compare(people, log))
-    both = compare_datasets([people], [log])
-    assert f"warning: org/m: 1 of {len(given)} answers cannot be read" in repr(both)
+    assert f"org/m: 1 of {len(given)} answers cannot be read" in repr(compare(people, log))

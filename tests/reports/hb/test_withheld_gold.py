@@ -217,7 +217,7 @@ def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(wo
         assert "em" not in content["by"]["domain"][name]
         assert content["by"]["domain"][name]["items"] == list(DOMAINS.values()).count(name)
     assert content["metrics"]["em"]["single_person"]["best"] is None
-    assert content["models"]["models"][0]["comparisons"]["consensus"]["people"] == pytest.approx(30 / ITEMS)
+    assert content["models"][0]["people"]["value"] == pytest.approx(30 / ITEMS)
     assert not (words / "raw" / "models").exists()
     english = (words / "README.md").read_text(encoding="utf-8")
     assert "groups of fewer than 10 items have no metric" in english

@@ -39,7 +39,7 @@ _FIRST: Final = (
 NO_FIGURES: Final = ("declaration", "provenance")
 
 #: A sentence that says what the figures beside it say.
-SENTENCE: Final = "verdict_sentence"
+SENTENCE: Final = "sentence"
 
 #: What identifies an object in a list, so that a figure keeps its name if the order changes.
 _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")

@@ -32,9 +32,9 @@ import polars as pl
 from merilo.atomic_write import guarded, unguarded
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.model_answers import model_file_name
-from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
+from merilo.baselines.row import Margin
 from merilo.baselines.study_input import ArmInput, StudyInput
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import declaration_text, read_declaration

@@ -10,7 +10,6 @@ from typing import cast
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import compute
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.reports.cost_report import CostLine, cost_json, pool_costs
@@ -41,11 +40,6 @@ class Recomputed:
     def baseline(self) -> Evidence:
         """Return what the baseline rests on."""
         return self.record.evidence
-
-    @property
-    def comparisons(self) -> list[ModelComparison]:
-        """Return the comparisons with models."""
-        return self.models.comparisons
 
     @property
     def made_by(self) -> Provenance:

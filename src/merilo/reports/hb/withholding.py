@@ -82,7 +82,7 @@ def withheld(made: Recomputed) -> Recomputed:
         groups=_groups(full, open_baseline),
     )
     others = {
-        name: withheld(Recomputed(made.raw.arms[name], arm, {}, ModelSections({}, [], [])))
+        name: withheld(Recomputed(made.raw.arms[name], arm, {}, ModelSections()))
         for name, arm in made.record.arms.items()
     }
     record = record_of(shown).beside(
@@ -94,7 +94,7 @@ def withheld(made: Recomputed) -> Recomputed:
     content = as_written(record.to_json())
     if "models" in made.content:
         content["models"] = made.content["models"]
-    models = ModelSections({}, made.comparisons, [])
+    models = ModelSections(made.models.rows)
     return Recomputed(raw, record, content, models)
 
 

@@ -63,21 +63,7 @@ function translate() {
   for (const option of form.querySelectorAll("option[data-en]")) option.textContent = option.dataset[language];
 }
 
-function choose(button) {
-  const against = at("against");
-  const group = at("group");
-  const side = button.dataset.side;
-  for (const filter of filters) filter.value = "";
-  at("agreement").value = "";
-  at("search").value = "";
-  against.value = Array.from(against.options, (option) => option.value).includes(side) ? side : side.split(" ")[0];
-  if (group) group.value = button.dataset.group;
-  apply();
-  form.scrollIntoView();
-}
-
 form.hidden = false;
-for (const button of document.querySelectorAll("button[data-side]")) button.addEventListener("click", () => choose(button));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", apply);
 at("order").addEventListener("change", reorder);

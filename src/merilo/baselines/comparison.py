@@ -1,0 +1,406 @@
+"""One model beside people, or beside another model, on the same items: scores, difference, verdict and its sentence.
+
+The consensus of a baseline is set beside the model's answers, as published tables do, and a single person beside a
+single answer. Without people, every other model is set beside the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.estimates import by_majority_alone
+from merilo.baselines.model_answers import Samples, dataset_key
+from merilo.baselines.row import Beside, Margin, Row, Verdict
+from merilo.errors import DataError, UsageError, argument
+from merilo.metrics.scoring import Part
+from merilo.metrics.worth import Worth, worth
+from merilo.models.run_folder import is_run
+from merilo.models.run_log import log_path, read_log
+from merilo.models.sheets import refuse_unreadable
+from merilo.people.influence import consensus_influence, person_influence
+from merilo.records import rounded
+from merilo.statistics import FloatArray
+from merilo.statistics.crossed import Crossed, Influence, apart, crossed, of_mean
+from merilo.statistics.paired_tests import holm
+from merilo.statistics.planning import FEWEST_ANNOTATORS, study_size
+from merilo.text import Text, joined
+from merilo.wording import counted_noun, listed
+
+#: The significance level of every test.
+ALPHA: Final = 0.05
+#: Above this p-value a significant difference is called narrow.
+NARROW: Final = 0.01
+#: With fewer items, or clusters of items, equality is not tested.
+FEWEST_ITEMS: Final = 10
+
+
+class Pair(NamedTuple):
+    """A row whose verdict waits for the correction over all comparisons.
+
+    Attributes:
+        row: the row without p, verdict and sentence.
+        crossed: the difference with its uncertainty.
+        margin: the margin.
+    """
+
+    row: Row
+    crossed: Crossed
+    margin: Margin | None = None
+
+
+class _Given(NamedTuple):
+    """Answers to the items of a dataset: their metric, its `Influence`, and the score of every item, shape (items,)."""
+
+    value: float
+    influence: Influence
+    scores: FloatArray
+
+
+def pairs(people: StoredBaseline, models: Sequence[Samples], *, force: bool = False) -> list[Pair]:
+    """Set models beside the people of a baseline, or without people beside the first model.
+
+    Args:
+        people: the annotators of the baseline, or the items of a dataset without annotators.
+        models: the models' answers.
+        force: if the items differ, compare on the items that both answered.
+
+    Raises:
+        UsageError: a file is given for two models, or the metric scores neither single answers nor labels.
+        DataError: the items differ and `force` is not given, or there are no common items.
+    """
+    metric = people.scored
+    if people.declaration.answer.kind == "program" and people.metric != "pass@1":
+        raise UsageError(f"programs of people are compared with a model by pass@1, not by {people.metric}")
+    if metric.points is None and metric.statistic is None:
+        raise UsageError(
+            f"{people.metric} of {people.declaration.name} has no value for single items, so models cannot be "
+            "compared by it"
+        )
+    files = [Path(model.file).resolve() for model in models]
+    if twice := next((one.file for at, one in enumerate(models) if files[at] in files[:at]), None):
+        raise UsageError(f"{twice} is given twice: give each file once")
+    return [pair for model in models for pair in _pairs(people, models[0], model, force=force)]
+
+
+def _pairs(people: StoredBaseline, first: Samples, model: Samples, *, force: bool) -> Iterator[Pair]:
+    if not force:
+        refuse_other_items(people, model)
+    places = answered(people, model) if people.annotators else answered(people, first, model)
+    if not places:
+        raise DataError(f"answers none of the {len(people.names)} items of {people.folder}", file=model.file)
+    if not force:
+        given = (answer for place in places for answer in model.answers[people.names[place]])
+        refuse_unreadable(given, model.log, model.file)
+    common = people.on(places)
+    if not common.annotators:
+        if model is not first:
+            yield _pair(common, model, "model", _of_model(common, first), other=first.model)
+        return
+    programs = common.declaration.answer.kind == "program"
+    if not programs:
+        # In an exam, a question without consensus counts as blank, because every question of a variant is scored.
+        whole = common.scored.counted is not None
+        decided = [at for at, label in enumerate(common.consensus) if whole or label is not None]
+        if not decided:
+            raise DataError(f"none of the {len(places)} items has a consensus", file=people.folder)
+        agreed = common.on(decided)
+        yield _pair(agreed, model, "consensus", _of_consensus(agreed))
+    if programs or common.scored.is_mean:
+        asked = common.on(np.unique(common.votes.item).tolist())
+        yield _pair(asked, model, "person", _of_person(asked))
+
+
+def _pair(people: StoredBaseline, model: Samples, beside: Beside, theirs: _Given, *, other: str = "") -> Pair:
+    """Compare a model with one side on exactly these items."""
+    n, name, bounds = len(people.names), people.metric_name, people.scored.bounds
+    mine = _of_model(people, model)
+    reach = bounds[1] - bounds[0]
+    score, side = (
+        crossed(one.value, _clustered(people, one.influence), bounds).estimate(name, n)
+        for one in (mine, theirs)
+    )
+    known = people.person if beside == "person" else people.estimates.get(name)
+    if known and known.n == n and known.ci95:
+        side = side.model_copy(update={"ci95": known.ci95})
+    influence = _clustered(people, apart(theirs.influence, mine.influence))
+    difference = crossed(mine.value - theirs.value, influence, (-reach, reach))
+    row = Row(
+        dataset=dataset_key(people),
+        model=model.model,
+        beside=beside,
+        other=other,
+        score=score,
+        people=side,
+        difference=difference.estimate(name, n),
+        seconds=people.cost.median_seconds_per_answer if people.cost else None,
+        usd=_price(model, people.declaration.name),
+    )
+    return Pair(row, difference)
+
+
+def _price(model: Samples, dataset: str) -> float | None:
+    """Return the price of a model's answers to an item in USD, if it is a run whose log tells it."""
+    file = Path(model.file)
+    log = log_path(file if is_run(file) else file.parent, dataset.lower())
+    table = read_log(log, ("item", "sample", "cost")) if log.is_file() else None
+    if table is None or not table["cost"].is_not_null().any():
+        return None
+    return float(table["cost"].sum()) / table["item"].n_unique()
+
+
+def answered(people: StoredBaseline, *models: Samples) -> list[int]:
+    """Return the places of the items that all these models answered; of an exam, of whole variants only."""
+    places = [at for at, name in enumerate(people.names) if all(name in one.answers for one in models)]
+    if not places or people.scored.counted is None:
+        return places
+    rows = people.scored.counted([people.items[place] for place in places])
+    if not rows:
+        raise DataError("no variant was answered completely by both sides", file=models[-1].file)
+    return [places[row] for row in rows]
+
+
+def refuse_other_items(people: StoredBaseline, model: Samples) -> None:
+    """Raise `DataError` if the model answered other items than the people were asked."""
+    without, others = left_out(people, model)
+    told = []
+    if without:
+        told.append(
+            f"{len(without)} of the {len(people.names)} items of {people.folder} have no answer here "
+            f"({listed([name[:40] for name in without], 5)})"
+        )
+    if model.log and (lost := model.log.lost()):
+        told.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
+    if model.unasked:
+        told.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
+    if others:
+        outside = "the baseline" if people.annotators else people.folder
+        told.append(
+            f"{counted_noun(len(others), 'answer is', 'answers are')} to items outside {outside} "
+            f"({listed([name[:40] for name in others], 5)})"
+        )
+    common = len(people.names) - len(without)
+    if without or others:
+        why = (
+            f"results on different items are not comparable; use {argument('force', given=True)} to compare on the "
+            f"{common} items that both answered"
+        )
+        whole = f"{' and '.join(told)}: {why if common else 'there is no item in common'}"
+        raise DataError(whole, file=model.file)
+
+
+def left_out(people: StoredBaseline, model: Samples) -> tuple[list[str], list[str]]:
+    """Return the items that only the people, and that only the model answered."""
+    own = set(people.names)
+    without = [name for name in people.names if name not in model.answers]
+    return without, [name for name in model.answers if name not in own]
+
+
+def contributions(
+    people: StoredBaseline, place: Sequence[int], answers: Sequence[str], weight: FloatArray
+) -> Worth:
+    """Return what answers contribute to the metric: the items' places, the answers and their weights, shape (n,)."""
+    part = Part(people.metric, people.scored, tuple(range(len(people.names))))
+    places = np.asarray(place, dtype=np.int64)
+    return worth(people.declaration, part, people.items, place=places, answers=answers, weight=weight)
+
+
+def _of_model(people: StoredBaseline, model: Samples) -> _Given:
+    """Return the mean over a model's answers to each item."""
+    given = [model.answers[name] for name in people.names]
+    samples = np.array([len(one) for one in given])
+    place = np.repeat(np.arange(len(given)), samples)
+    weight = np.repeat(1 / samples, samples)
+    found = contributions(people, place.tolist(), [answer for one in given for answer in one], weight)
+    scores: FloatArray = np.bincount(place, found.answer * weight).astype(np.float64)
+    return _Given(found.value, of_mean(scores)._replace(alike=found.alike), scores)
+
+
+def metric_value(people: StoredBaseline, model: Samples) -> float:
+    """Return the metric of a model's answers to the items that it answered."""
+    return _of_model(people.on(answered(people, model)), model).value
+
+
+def _of_consensus(people: StoredBaseline) -> _Given:
+    """Return the consensus of the people, which all items have."""
+    votes, n = people.votes, len(people.names)
+    place, texts, of_vote = distinct_answers(people)
+    labels = [label or "" for label in people.consensus]
+    weight = np.repeat([0.0, 1.0], [len(place), n])
+    found = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
+    needed = people.needed if by_majority_alone(people.settings) else 0
+    decided = consensus_influence(votes, found.answer[of_vote], found.unseen, min_votes=needed)
+    scores = found.answer[len(place) :]
+    influence = of_mean(scores)._replace(alike=found.alike)
+    if decided is not None:
+        influence = decided[1]._replace(items=influence.items, alike=found.alike)
+    return _Given(found.value, influence, scores)
+
+
+def _of_person(people: StoredBaseline) -> _Given:
+    """Return one answer drawn for every item, all of which have answers."""
+    place, texts, of_vote = distinct_answers(people)
+    points = contributions(people, place, texts, np.ones(len(place))).answer[of_vote]
+    value, influence = person_influence(people.votes, points, bounds=people.scored.bounds)
+    return _Given(value, influence, influence.items * len(people.names) + value)
+
+
+def distinct_answers(people: StoredBaseline) -> tuple[list[int], list[str], NDArray[np.int64]]:
+    """Return the distinct answers to items, as the items' places and texts, and which one each vote is."""
+    width = max(people.votes.labels, 1)
+    cells = people.votes.item.astype(np.int64) * width + people.votes.label
+    distinct, of_vote = np.unique(cells, return_inverse=True)
+    place, label = np.divmod(distinct, width)
+    return place.tolist(), [people.labels[code] for code in label.tolist()], of_vote
+
+
+def _clustered(people: StoredBaseline, influence: Influence) -> Influence:
+    clusters = people.votes.cluster
+    return influence if clusters is None else influence.clustered(clusters, clusters[influence.unit])
+
+
+def judged(found: Sequence[Pair]) -> list[Row]:
+    """Correct the p-values of all comparisons of a kind together by Holm's method, and tell the verdicts.
+
+    A difference inside the margin counts as none even if it is significant: two one-sided tests at 5 %, which is that
+    the 90 % interval lies within the margin. With too few annotators no verdict is told.
+
+    References:
+        D. Schuirmann (1987), as for `Crossed.p_within`; S. Holm (1979), as for `holm`.
+    """
+    rows: dict[int, Row] = {}
+    for beside in get_args(Beside):
+        kind = [at for at, pair in enumerate(found) if pair.row.beside == beside]
+        corrected = holm([found[at].crossed.p() for at in kind])
+        margins = {at: margin.value for at in kind if (margin := found[at].margin)}
+        within = holm([found[at].crossed.p_within(margin) for at, margin in margins.items()])
+        above = holm([found[at].crossed.p_above(-margin) for at, margin in margins.items()])
+        of_margin = dict(zip(margins, zip(within, above, strict=True), strict=True))
+        for at, p in zip(kind, corrected, strict=True):
+            rows[at] = _judged(found[at], p, *of_margin.get(at, (1.0, 1.0)), family=len(kind))
+    return [rows[at] for at in range(len(found))]
+
+
+def _judged(pair: Pair, p: float, within: float, not_worse: float, *, family: int) -> Row:
+    """Return a row with its verdict, from p-values after the correction over `family` comparisons."""
+    verdict: Verdict = "untold"
+    if not _few(pair):
+        # Student's distribution has one degree of freedom less than there are items, clusters or annotators.
+        enough = pair.crossed.freedom >= FEWEST_ITEMS - 1
+        if within <= ALPHA and enough:
+            verdict = "equal"
+        elif p <= ALPHA:
+            verdict = "above" if pair.crossed.value > 0 else "below"
+        elif not_worse <= ALPHA and enough:
+            verdict = "not_worse"
+    margin = pair.margin.value if pair.margin else None
+    row = pair.row.model_copy(update={"p": rounded(p, 9), "verdict": verdict, "margin": margin})
+    return row.model_copy(update={"sentence": _sentence(row, pair, family)})
+
+
+def _few(pair: Pair) -> bool:
+    """Whether too few annotators answered for a verdict."""
+    return pair.crossed.people is not None and pair.crossed.people < FEWEST_ANNOTATORS
+
+
+_SENTENCES: Final[dict[Verdict, Text]] = {
+    "above": Text("{model} is above {who} ({numbers}){tail}."),
+    "below": Text("{model} is below {who} ({numbers}){tail}."),
+    "equal": Text("{model} is level with {who} within ±{margin:g} ({numbers}){tail}."),
+    "not_worse": Text(
+        "{model} is not worse than {who} by {margin:g} or more ({numbers}); whether it is level or above cannot be told"
+        "{tail}."
+    ),
+    "untold": Text("{model} cannot be told from {who} ({numbers}){tail}."),
+}
+
+
+def _sentence(row: Row, pair: Pair, family: int) -> Text:
+    """Say the verdict, both values, the difference with its interval, and how sure it is."""
+    assert row.verdict is not None  # noqa: S101 - `_judged` has set it
+    if row.other:
+        who = joined([row.other])
+    elif row.beside == "person":
+        who = Text("one person", context="beside")
+    else:
+        who = Text("the consensus of {n:# person|# people}", n=row.difference.people)
+    tail = joined(_how_sure(row, pair, family), "; ")
+    return Text(
+        _SENTENCES[row.verdict].english,
+        model=row.model,
+        who=who,
+        numbers=_numbers(row),
+        margin=row.margin,
+        tail=joined(["; ", tail], "") if tail.en else "",
+    )
+
+
+def _numbers(row: Row) -> Text:
+    """Name both values and the difference with its interval, with so many digits that no end but 0 is shown as 0."""
+    ends = row.difference.ci95 or ()
+    values = [value or 0.0 for value in (row.difference.value, *ends)]
+    digits = next((n for n in (2, 3) if all(not value or round(value, n) for value in values)), 4)
+    signs = [signed(value, digits) for value in values]
+    mine, theirs = (plain(side.value if side else None, digits) for side in (row.score, row.people))
+    span = Text(" [{low}, {high}]", low=signs[1], high=signs[2]) if ends else ""
+    return Text(
+        "{mine} against {theirs}, difference {difference}{span}",
+        mine=mine, theirs=theirs, difference=signs[0], span=span,
+    )  # fmt: skip
+
+
+def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:
+    """Yield the p-value, what a study would need that could tell, and when the margin was planned."""
+    p, alone = row.p or 0.0, pair.crossed.p()
+    if _few(pair):
+        yield Text("a verdict needs at least {fewest} people", fewest=FEWEST_ANNOTATORS)
+        return
+    if alone <= ALPHA < p:
+        yield Text(
+            "{alone} by itself, but {p} with Holm’s correction for {n:# comparison|# comparisons}",
+            alone=_p(alone),
+            p=_p(p),
+            n=family,
+        )
+    elif row.verdict in {"above", "below"} and p > NARROW:
+        yield Text("narrowly: {p}", p=_p(p))
+    elif row.verdict == "equal" and p <= ALPHA:
+        yield Text("the difference is significant, {p}, and smaller than the margin", p=_p(p))
+    elif row.verdict != "equal":
+        yield _p(p)
+    if row.verdict == "untold":
+        sizes = [study_size(pair.crossed, row.difference.n, margin) for margin in {row.margin, None}]
+        size = min(filter(None, sizes), key=lambda one: one.items * max(one.annotators, 1), default=None)
+        if size and row.other:
+            yield Text("it would take about {items} items to tell", items=size.items)
+        elif size:
+            yield Text(
+                "it would take about {items} items and {people} people to tell",
+                items=size.items,
+                people=size.annotators,
+            )
+    if pair.margin and pair.margin.planned:
+        yield Text("margin planned on {day:date}", day=pair.margin.planned)
+
+
+def _p(p: float) -> Text:
+    return Text("p < 0.001") if p < 0.001 else Text("p = {p:.3g}", p=p)
+
+
+def plain(value: float | None, digits: int = 3) -> Text:
+    """Return a number; a dash without one."""
+    size = Text(f"{{size:.{digits}f}}", size=abs(value or 0.0))
+    return (
+        joined(["—"]) if value is None else Text("−{size}", size=size) if round(value, digits) < 0 else size
+    )
+
+
+def signed(value: float, digits: int = 3) -> Text:
+    """Return a number with its sign; a minus is as long as a plus."""
+    size = Text(f"{{size:.{digits}f}}", size=abs(value))
+    return Text("−{size}", size=size) if round(value, digits) < 0 else Text("+{size}", size=size)
