@@ -179,7 +179,9 @@ def read_gold(
             field=file.header(gold),
         )
     _refuse_doubled_ids(file, rows, {gold, *rivals})
-    key, joined = _join(file, rows, items, {gold, *rivals}, dataset, kind)
+    criteria = dataset.fields_of_groups if dataset and kind == "criteria" else ()
+    sides = _Sides(file, rows, items, frozenset({gold, *rivals}), dataset)
+    key, joined = _join(sides, [f"meta.{name}" for name in criteria])
     pairs = joined.filter(pl.col(_GOLD).is_not_null())
     others = [name for name in file.columns if name not in {gold, *key.columns}]
     number = pl.col(_ITEM).alias("item")
@@ -285,14 +287,29 @@ class _Key(NamedTuple):
         return table.with_columns(pl.concat_str(texts, separator=self.separator).alias(_KEY))
 
 
-def _join(  # noqa: PLR0917 - one join
-    file: GoldFile,
-    rows: pl.DataFrame,
-    items: pl.DataFrame,
-    answers: Collection[str],
-    dataset: Dataset | None,
-    kind: str | None,
-) -> tuple[_Key, pl.DataFrame]:
+class _Sides(NamedTuple):
+    """What is joined: the rows of a file that have a gold answer, and the items of a pool.
+
+    Attributes:
+        file: the file.
+        rows: its rows.
+        items: `item` and the input fields.
+        answers: the columns that hold gold answers.
+        dataset: the dataset, if it is declared.
+    """
+
+    file: GoldFile
+    rows: pl.DataFrame
+    items: pl.DataFrame
+    answers: frozenset[str]
+    dataset: Dataset | None
+
+    def both(self, key: _Key) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the items and the rows with the key."""
+        return key.of(self.items, key.fields), key.of(self.rows, key.columns)
+
+
+def _join(sides: _Sides, scored_by: Collection[str]) -> tuple[_Key, pl.DataFrame]:
     """Join by the first key that identifies the row of every item that it matches.
 
     Returns:
@@ -302,52 +319,45 @@ def _join(  # noqa: PLR0917 - one join
         DataError: no row matches an item, two rows give one item different gold answers, or the common fields do not
             identify the row of an item.
     """
-    scored_by = (
-        [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
-    )
     ambiguous: DataError | None = None
-    keys = list(_keys(file, rows, items, answers, dataset))
+    keys = list(_keys(sides))
     for key in keys:
-        asked, known = key.of(items, key.fields), key.of(rows, key.columns)
-        matching = known.join(asked, on=_KEY, how="semi", maintain_order="left")
-        if not matching.height:
+        items, rows = sides.both(key)
+        rows = rows.join(items, on=_KEY, how="semi", maintain_order="left")
+        if not rows.height:
             continue
-        asked = asked.join(matching, on=_KEY, how="semi", maintain_order="left")
         try:
-            _refuse_several_items(file, matching, asked, key)
-            _refuse_several_rows(file, matching, {*answers, *key.columns}, key, scored_by)
+            _refuse_several_items(
+                sides, rows, items.join(rows, on=_KEY, how="semi", maintain_order="left"), key
+            )
+            _refuse_several_rows(sides, rows, key, scored_by)
         except DataError as error:
             ambiguous = ambiguous or error
             continue
-        first = matching.unique(_KEY, keep="first", maintain_order=True)
-        numbered = key.of(items, key.fields).select(pl.col("item").alias(_ITEM), _KEY)
+        first = rows.unique(_KEY, keep="first", maintain_order=True)
+        numbered = items.select(pl.col("item").alias(_ITEM), _KEY)
         joined = numbered.join(first, on=_KEY, how="left", maintain_order="left")
-        return key._replace(used=tuple(matching[_AT])), joined
-    raise ambiguous or _nothing_matches(file, rows, items, answers, any_key=bool(keys))
+        return key._replace(used=tuple(rows[_AT])), joined
+    raise ambiguous or _nothing_matches(sides, any_key=bool(keys))
 
 
-def _keys(
-    file: GoldFile,
-    rows: pl.DataFrame,
-    items: pl.DataFrame,
-    answers: Collection[str],
-    dataset: Dataset | None,
-) -> Iterator[_Key]:
+def _keys(sides: _Sides) -> Iterator[_Key]:
     """Yield the keys, best first: the id, the fields of equal names, and these with fields of `meta`."""
-    free = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
-    ours = [name for name in input_fields(items) if not is_id(name)]
+    file, fields = sides.file, input_fields(sides.items)
+    free = [n for n in file.columns if n not in sides.answers and not n.startswith("outputs.")]
+    ours = [name for name in fields if not is_id(name)]
     asked = [n for n in free if n not in {file.id_column, "instruction"} and not n.startswith("meta.")]
     named = _by_name(ours, asked)
     # The dataset declares under which names pools show its fields.
-    declared = dataset.pool_fields.items() if dataset else ()
+    declared = sides.dataset.pool_fields.items() if sides.dataset else ()
     named |= {
         shown[0]: own for own, shown in declared if len(shown) == 1 and shown[0] in ours and own in asked
     }
     by_name = _Key(tuple(named), tuple(named.values()))
     if file.id_column in free:
-        for name in filter(is_id, input_fields(items)):
+        for name in filter(is_id, fields):
             key = _Key((name,), (str(file.id_column),), ids=True)
-            if _same_items(key, by_name, rows, items):
+            if _same_items(sides, key, by_name):
                 yield key
     if named:
         yield by_name
@@ -361,81 +371,68 @@ def _keys(
         yield _Key((*named, *more), (*named.values(), *more.values()))
 
 
-def _same_items(by_id: _Key, by_name: _Key, rows: pl.DataFrame, items: pl.DataFrame) -> bool:
+def _same_items(sides: _Sides, by_id: _Key, by_name: _Key) -> bool:
     """Return whether items with the same id have the same texts; ids that number other items join nothing."""
     if not by_name.fields:
         return True
-    ours, theirs = by_id.of(items, by_id.fields), by_id.of(rows, by_id.columns)
-    both = by_id._replace(fields=(*by_id.fields, *by_name.fields), columns=(*by_id.columns, *by_name.columns))
-    same = ours.join(theirs, on=_KEY, how="semi").height
-    equal = both.of(items, both.fields).join(both.of(rows, both.columns), on=_KEY, how="semi").height
+    fields, columns = (*by_id.fields, *by_name.fields), (*by_id.columns, *by_name.columns)
+    keys = (by_id, by_id._replace(fields=fields, columns=columns))
+    same, equal = (items.join(rows, on=_KEY, how="semi").height for items, rows in map(sides.both, keys))
     return equal >= _SAME_IDS * same
 
 
-def _refuse_several_items(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> None:
+def _refuse_several_items(sides: _Sides, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> None:
     shared = items.filter(pl.col(_KEY).is_duplicated())
     if not shared.height:
         return
     two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
-    differing = [name for name in input_fields(items.drop(_KEY)) if two[name].n_unique() > 1]
-    lacking = [name for name in differing if not _by_name([name], file.columns)]
+    differing = [name for name in input_fields(sides.items) if two[name].n_unique() > 1]
+    lacking = [name for name in differing if not _by_name([name], sides.file.columns)]
+    what = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
     raise DataError(
         f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
-        f"{listed(key.fields)} and differ in "
-        + (f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)),
-        file=file.path,
+        f"{listed(key.fields)} and differ in {what}",
+        file=sides.file.path,
         row=rows.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
     )
 
 
-def _refuse_several_rows(
-    file: GoldFile, rows: pl.DataFrame, taken: Collection[str], key: _Key, scored_by: Collection[str]
-) -> None:
+def _refuse_several_rows(sides: _Sides, rows: pl.DataFrame, key: _Key, scored_by: Collection[str]) -> None:
     """Raise an error if rows of one key have several gold answers, or differ in what tells items apart."""
     doubled = rows.filter(pl.col(_KEY).is_duplicated())
-    if not doubled.height:
-        return
-    others = [name for name in file.columns if name not in {*taken, file.id_column}]
-    unseen = [name for name in others if name in file.inputs]
+    taken = {*sides.answers, *key.columns, sides.file.id_column}
+    others = [name for name in sides.file.columns if name not in taken]
+    unseen = [name for name in others if name in sides.file.inputs]
     for names in ([_GOLD], unseen, [name for name in others if name in scored_by]):
-        varied = doubled.filter(
-            pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
-        )
+        several = (pl.col(name).n_unique().over(_KEY) > 1 for name in names)
+        varied = doubled.filter(pl.any_horizontal(False, *several))
         if not varied.height:
             continue
-        first, second = varied.filter(pl.col(_KEY) == varied[_KEY][0]).unique(
-            names, keep="first", maintain_order=True
-        )[:2].iter_rows(named=True)  # fmt: skip
+        same = varied.filter(pl.col(_KEY) == varied[_KEY][0]).unique(names, keep="first", maintain_order=True)
+        first, second = same[:2].rows(named=True)
         gold = f"another gold answer ('{shortened(second[_GOLD])}', not '{shortened(first[_GOLD])}')"
         what = "the same gold answer" if first[_GOLD] == second[_GOLD] else gold
         if differing := [name for name in unseen or others if first[name] != second[name]]:
             what += f"; the rows differ in {listed(differing)}, which the pool does not have"
-        raise DataError(
-            f"has the same {listed(key.fields)} as row {first['row']} and {what}",
-            file=file.path,
-            row=second["row"],
-        )
+        said = f"has the same {listed(key.fields)} as row {first['row']} and {what}"
+        raise DataError(said, file=sides.file.path, row=second["row"])
 
 
-def _nothing_matches(
-    file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: Collection[str], *, any_key: bool
-) -> DataError | InputError:
+def _nothing_matches(sides: _Sides, *, any_key: bool) -> DataError | InputError:
     """Build the error that no row matches, with the columns or first values of both sides."""
-    if not any_key and not (file.id_column and any(map(is_id, input_fields(items)))):
-        ours = listed(list(map(_bare_field, input_fields(items))))
+    file, fields = sides.file, input_fields(sides.items)
+    if not any_key and not (file.id_column and any(map(is_id, fields))):
         return InputError(
-            f"has no column of the pool: items have {ours}, the file has {listed(file.columns)}; give both an id, "
-            "or fields of equal names",
+            f"has no column of the pool: items have {listed(list(map(_bare_field, fields)))}, the file has "
+            f"{listed(file.columns)}; give both an id, or fields of equal names",
             file=file.path,
             row=1,
         )
-    columns = [name for name in file.columns if name not in answers]
+    columns = [name for name in file.columns if name not in sides.answers]
     theirs = [name for name in columns if name in file.inputs] or columns
-    return DataError(
-        f"no row matches an item of the pool: the pool begins with {_first_values(items, input_fields(items))}; "
-        f"the file begins with {_first_values(rows, theirs)}",
-        file=file.path,
-    )
+    begins = [_first_values(sides.items, fields), _first_values(sides.rows, theirs)]
+    said = f"the pool begins with {begins[0]}; the file begins with {begins[1]}"
+    return DataError(f"no row matches an item of the pool: {said}", file=file.path)
 
 
 def _first_values(table: pl.DataFrame, names: Sequence[str]) -> str:

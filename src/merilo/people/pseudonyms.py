@@ -8,7 +8,7 @@ the ids anyway.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -49,7 +49,7 @@ def key_of(files: Iterable[Path]) -> bytes:
 def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
     """Give every id a pseudonym, `annotator-` and a digest; ids of simulated annotators keep their prefix.
 
-    The pseudonym of an id follows from the id and the key. If two ids would share a pseudonym, both are made longer.
+    The pseudonym of an id follows from the id and the key. If two ids would share a pseudonym, all are made longer.
 
     Args:
         ids: the annotators' ids, in any order.
@@ -75,21 +75,10 @@ def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
         )
         for one in set(ids)
     }
-    return _shortest_different(digests)
-
-
-def _shortest_different(digests: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Join the (prefix, digest) of each id to a name, cut to the shortest length at which names differ."""
-    names: dict[str, str] = {}
-    left = dict(digests)
-    digits = _DIGITS
-    while left:
-        cut = {one: prefix + digest[:digits] for one, (prefix, digest) in left.items()}
-        times = Counter(cut.values())
-        shared = {name for name in times if times[name] > 1 and digits < _ALL_DIGITS}
-        names |= {one: name for one, name in cut.items() if name not in shared}
-        left = {one: left[one] for one, name in cut.items() if name in shared}
-        digits += 1
+    for digits in range(_DIGITS, _ALL_DIGITS + 1):
+        names = {one: prefix + digest[:digits] for one, (prefix, digest) in digests.items()}
+        if len(set(names.values())) == len(names):
+            break
     return names
 
 
