@@ -57,7 +57,8 @@ def test_more_samples_of_programs_extend_the_run_and_its_verdicts(tmp_path: Path
 
 def test_programs_are_packed_with_their_results(tmp_path: Path) -> None:
     need_a_jail()
-    from merilo.submissions import pack, read_gold, score_submission
+    from merilo.submissions import read_gold, score_submission
+    from merilo.submissions.writing import pack
 
     merilo.run(LocalBackend(solution), "ruhumaneval", out=tmp_path / "run")
     assert pack(tmp_path / "run", tmp_path / "mine.zip") == ["ruHumanEval"]
@@ -74,7 +75,8 @@ def test_programs_are_packed_with_their_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["rutie", "ruethics", "use", "chegeka"])
 def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path: Path) -> None:
     from merilo.items import write_splits
-    from merilo.submissions import pack, read_gold, score_submission
+    from merilo.submissions import read_gold, score_submission
+    from merilo.submissions.writing import pack
 
     declared = dataset(name)
     answer = label_by_hash(declared.answer.labels or ("1", "2", "слово"))
@@ -92,7 +94,7 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
 
 def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
     from merilo.models.sheets import read_sheet
-    from merilo.submissions import pack
+    from merilo.submissions.writing import pack
 
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
     assert pack(tmp_path, tmp_path / "mine.zip") == ["LCS"]

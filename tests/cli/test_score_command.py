@@ -9,11 +9,12 @@ from command import Outcome, merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, wrong_answer
 
 from merilo.datasets import dataset
+from merilo.datasets.ready_items import BUNDLED
 from merilo.items import read_split
 from merilo.metrics.scoring import score
-from merilo.submissions.writing import examples
+from merilo.submissions import read_gold
 
-USE = examples()["USE"]
+USE = read_gold(BUNDLED)["USE"]
 #: A sheet for the bundled variant: right but for what is named here, and task 24 left blank.
 SLIPS = {"1": "2", "16": "3", "26": "3,6,1,5", "9": "1,3,5,6"}
 POINTS = 34 - 1 - 1 - 2 - 1 - 1

@@ -31,6 +31,8 @@ def test_a_published_folder_is_valid_and_a_dataset(name: str, numbered: bool, tm
     assert set(declared.fields) == set(meta["data_example"]["inputs"])
     assert declared.skills == tuple(meta["skills"])
     assert declared.human[0].value == meta["human_benchmark"]["Exact match"]
+    experts = [*meta.get("human_benchmark_expert", {}).values()]
+    assert [figure.value for figure in declared.human if figure.experts] == experts
     assert (declared.answer.kind == "choice") == (meta["task_type"] == "letter")
     splits = read_splits(folder / "test.json", declared)
     assert (len(splits["test"]), len(splits["shots"])) == (30, 3)

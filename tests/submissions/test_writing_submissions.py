@@ -1,4 +1,4 @@
-"""Submissions that Merilo writes: samples and packed answers."""
+"""Submissions that Merilo writes: packed answers."""
 
 import json
 import zipfile
@@ -19,32 +19,8 @@ def score_zip(path: Path, gold: Path, *words: object):
     return merilo("submission", "score", path, "--gold", gold, "--json", "-", *words)
 
 
-def test_a_sample_of_the_bundled_examples_is_valid(tmp_path: Path) -> None:
-    assert merilo("submission", "sample", "--out", tmp_path / "s.zip").status == 0
-    with zipfile.ZipFile(tmp_path / "s.zip") as archive:
-        assert archive.namelist() == [f"{title}.json" for title in TITLES]
-        dialogues = json.loads(archive.read("ruTiE.json"))["data"]["test"]
-    assert isinstance(dialogues[0], list)
-    assert set(dialogues[0][0]["meta"]) == {"dialog_id", "question_id"}
-
-
-def test_a_sample_is_decided_by_its_seed(tmp_path: Path) -> None:
-    gold = write_gold(tmp_path / "gold", {title: gold_split(dataset(title), 40) for title in TITLES})
-
-    def sampled(seed: int, name: str) -> bytes:
-        merilo("submission", "sample", "--gold", gold, "--seed", seed, "--out", tmp_path / name)
-        return (tmp_path / name).read_bytes()
-
-    assert sampled(1, "a.zip") == sampled(1, "b.zip")
-    assert sampled(1, "c.zip") != sampled(2, "d.zip")
-    outcome = score_zip(tmp_path / "a.zip", gold)
-    assert outcome.status == 0
-    assert all(not one["errors"] for one in outcome.json["results"].values())
-
-
 def test_an_archive_that_exists_is_kept(tmp_path: Path) -> None:
     (tmp_path / "s.zip").write_bytes(b"mine")
-    assert "exists already" in merilo("submission", "sample", "--out", tmp_path / "s.zip").complaint
     assert "exists already" in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
     assert (tmp_path / "s.zip").read_bytes() == b"mine"
 

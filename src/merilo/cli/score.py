@@ -23,76 +23,74 @@ from merilo.text import Text
 from merilo.wording import listed
 
 if TYPE_CHECKING:
+    from merilo.metrics.detox import Rater
     from merilo.runs.answer_scores import MatchedAnswers, ScoreResult
 
 app = typer.Typer(add_completion=False)
 
+_Responses = Annotated[
+    Path,
+    typer.Argument(
+        help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a submission's file; the log of "
+        "another harness; or the folder of a run."
+    ),
+]
+_DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets."
+    ),
+]
+_Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="The items with their gold answers; for a run, a folder of them. Default: the items that were asked."
+    ),
+]
+_Split = Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")]
+_Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD",
+        help="A field of the items, such as a text or a dialogue: items with the same value are not independent, "
+        "and every interval takes this into account. Default: declared by the dataset.",
+    ),
+]
+_PerItem = Annotated[
+    bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")
+]
+_Replies = Annotated[bool, typer.Option("--replies", help=REPLIES_HELP)]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Score answers even if none can be read: all count as wrong.")
+]
+
 
 @app.command()
 def score_responses(
-    responses: Annotated[
-        Path,
-        typer.Argument(
-            help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a submission's file; the "
-            "log of another harness; or the folder of a run."
-        ),
-    ],
+    responses: _Responses,
     *,
-    dataset_name: Annotated[
-        str | None,
-        typer.Option(
-            "--dataset",
-            help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets.",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The items with their gold answers; for a run, a folder of them. Default: the items that "
-            "were asked."
-        ),
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD",
-            help="A field of the items, such as a text or a dialogue: items with the same value are not "
-            "independent, and every interval takes this into account. Default: declared by the "
-            "dataset.",
-        ),
-    ] = None,
+    dataset_name: _DatasetName = None,
+    data: _Data = None,
+    split: _Split = None,
+    cluster: _Cluster = None,
     explain_id: ExplainOption = None,
-    per_item: Annotated[
-        bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")
-    ] = False,
-    replies: Annotated[bool, typer.Option("--replies", help=REPLIES_HELP)] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Score answers even if none can be read: all count as wrong.")
-    ] = False,
+    per_item: _PerItem = False,
+    replies: _Replies = False,
+    force: _Force = False,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
     seed: SeedOption = 0,
     json_to: JsonOption = None,
 ) -> int:
     """Score the answers of people or models to a dataset with the same metrics."""
-    from merilo.cli.score_tables import deliver_run  # noqa: PLC0415 - slow; the help needs only declarations
-    from merilo.models.run_folder import is_run  # noqa: PLC0415
+    from merilo.models.run_folder import is_run  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.runs.answer_scores import match_answers  # noqa: PLC0415
-    from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
-    from merilo.runs.run_scores import score_run  # noqa: PLC0415
 
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
     if is_run(responses):
         rater = rater_of(rudetox_models, rudetox_curves)
-        with working(Text("Scoring the run")):
-            run = score_run(responses, data=data, rudetox_models=rater, seed=seed)
-        explained = [explain_item(responses, name, data=data, rater=rater) for name in explain_id or ()]
-        deliver_run(run, explained, json_to)
-        return 0
+        return _score_run(responses, explain_id or [], data, rater, seed=seed, json_to=json_to)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
     with working(Text("Reading the items and the answers")):
@@ -105,11 +103,7 @@ def score_responses(
             replies=replies,
             force=force,
         )
-    for sentence in answers.log.sentences() if answers.log else ():
-        say(sentence)
     _tell_unmatched(answers)
-    if answers.no_labels:
-        say(answers.no_labels.sentence)
     rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
     with working(Text("Scoring {n:,} answers", n=len(answers.matched.given))):
         result = answers.scored(rater=rater, seed=seed)
@@ -121,6 +115,20 @@ def score_responses(
         lambda: result.to_dict(explain=wanted, per_item=per_item),
         partial(_show, result, wanted),
     )
+    return 0
+
+
+def _score_run(
+    run: Path, wanted: list[str], data: Path | None, rater: Rater | None, *, seed: int, json_to: str | None
+) -> int:
+    from merilo.cli.score_tables import deliver_run  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
+    from merilo.runs.run_scores import score_run  # noqa: PLC0415
+
+    with working(Text("Scoring the run")):
+        scored = score_run(run, data=data, rudetox_models=rater, seed=seed)
+    explained = [explain_item(run, name, data=data, rater=rater) for name in wanted]
+    deliver_run(scored, explained, json_to)
     return 0
 
 
@@ -144,6 +152,8 @@ def _show(result: ScoreResult, wanted: list[str]) -> None:
 
 
 def _tell_unmatched(answers: MatchedAnswers) -> None:
+    for sentence in answers.log.sentences() if answers.log else ():
+        say(sentence)
     matched = answers.matched
     if matched.unanswered:
         # An exam variant with at least one answer is scored as a whole.
@@ -168,3 +178,5 @@ def _tell_unmatched(answers: MatchedAnswers) -> None:
                 names=listed([*map(printable, matched.unknown)]),
             )
         )
+    if answers.no_labels:
+        say(answers.no_labels.sentence)

@@ -1,4 +1,4 @@
-"""`merilo submission`: pack, sample and score submission archives."""
+"""`merilo submission`: pack and score submission archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from merilo.files import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
-from merilo.submissions.writing import examples, pack, sample
 from merilo.text import Text
 
 app = typer.Typer(
@@ -63,32 +62,6 @@ def score_archive(
     return 0 if result.ready_for_public else 1
 
 
-@app.command("sample")
-def write_sample(
-    *,
-    out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
-    gold: Annotated[
-        Path | None, typer.Option(help="A folder of the tests to answer. Default: the bundled examples.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The random seed. The same seed gives the same archive.")
-    ] = 0,
-    force: ForceOption = False,
-) -> int:
-    """Write a valid submission with random answers: an example of the format, and the score of guessing."""
-    refuse_existing(out, force=force)
-    titles = sample(read_gold(gold) if gold else examples(), out, seed)
-    say(
-        Text(
-            "{file}: random answers to {n:# dataset|# datasets}, seed {seed}",
-            file=out,
-            n=len(titles),
-            seed=seed,
-        )
-    )
-    return 0
-
-
 @app.command("pack")
 def write_pack(
     run: Annotated[
@@ -103,6 +76,8 @@ def write_pack(
     force: ForceOption = False,
 ) -> int:
     """Pack answers into a submission."""
+    from merilo.submissions.writing import pack  # noqa: PLC0415 - scoring reads no answers of runs
+
     refuse_existing(out, force=force)
     titles = pack(run, out)
     say(f"{out}: {Text('answers to {datasets}', datasets=', '.join(titles))}")

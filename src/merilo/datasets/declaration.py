@@ -56,6 +56,7 @@ class HumanFigure:
             give the number.
         provenance: the kind of result: measured, estimated and so on.
         source: who measured it and how, in a phrase.
+        experts: whether experts were asked, in place of people without training.
     """
 
     metric: str
@@ -63,6 +64,7 @@ class HumanFigure:
     n: int | None
     provenance: Provenance
     source: str
+    experts: bool = False
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
 

@@ -204,11 +204,18 @@ class _Folder:
         return [name for name, found in values.items() if 2 <= len(found) <= min(100, len(self.items) // 2)]
 
     def _human(self, metrics: Sequence[str], answer: Answer) -> Iterator[HumanFigure]:
-        for name, value in self._object("human_benchmark").items():
-            metric = displayed(name, answer.kind)
-            if metric is not None and metric in metrics and isinstance(value, int | float):
-                source = f"human_benchmark of {META}"
-                yield HumanFigure(metric=metric, value=value, n=None, provenance="measured", source=source)
+        for key in ("human_benchmark", "human_benchmark_expert"):
+            for name, value in self._object(key).items():
+                metric = displayed(name, answer.kind)
+                if metric is not None and metric in metrics and isinstance(value, int | float):
+                    yield HumanFigure(
+                        metric=metric,
+                        value=value,
+                        n=None,
+                        provenance="measured",
+                        source=f"{key} of {META}",
+                        experts=key.endswith("expert"),
+                    )
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any value of a file

@@ -232,14 +232,16 @@ def score(
     if rater and any(metric.ratings for metric in _metrics(scoring).values()):
         texts = [str(answers[item.id]) for item in answered]
         ratings = rater.rate([str(item.inputs) for item in answered], texts)
-    sheet = _Sheet(scoring, items, answers, clusters, seed, ratings)
     main, extra = parts(scoring, items)
-    scored = {part.name: sheet.score(part) for part in main}
+    units = {part.metric.unit: part.metric.unit_of for part in (*main, *extra) if part.metric.unit}
+    begun = {unit: {unit_of(item) for item in answered} for unit, unit_of in units.items()}
+    sheet = _Sheet(scoring, items, answers, clusters, seed, ratings, begun)
+    scored = {part.name: sheet.score(part, sheet.counted(part)) for part in main}
+    grouped = {part.name: sheet.score(part, counted) for part in extra if (counted := sheet.counted(part))}
     missing = {name: value for name, value in scored.items() if isinstance(value, str)}
-    begun = {part.name: sheet.score(part) for part in extra if sheet.counted(part)}
     computed = [
         {name: value for name, value in group.items() if isinstance(value, Score)}
-        for group in (scored, begun)
+        for group in (scored, grouped)
     ]
     return Scores(computed[0], computed[1], missing)
 
@@ -253,12 +255,12 @@ class _Sheet:
     answers: Mapping[ItemId, Given]
     clusters: Mapping[ItemId, Hashable] | None
     seed: int
-    ratings: Ratings | None = None
+    ratings: Ratings | None
+    begun: Mapping[str, set[Hashable]]
 
-    def score(self, part: Part) -> Score | str:
-        """Score a part, or return the reason why it cannot be computed."""
+    def score(self, part: Part, items: Sequence[Item]) -> Score | str:
+        """Score a part on its items that count, or return the reason why it cannot be computed."""
         metric = part.metric
-        items = self.counted(part)
         given = [self.answers.get(item.id, "") for item in items]
         if metric.lacking and (reason := metric.lacking(items or self.items, given)):
             return reason
@@ -283,8 +285,8 @@ class _Sheet:
         items = [self.items[row] for row in part.rows]
         if part.metric.unit is None:
             return [item for item in items if item.id in self.answers]
-        begun = {part.metric.unit_of(item) for item in self.items if item.id in self.answers}
-        return [item for item in items if part.metric.unit_of(item) in begun]
+        begun, unit_of = self.begun[part.metric.unit], part.metric.unit_of
+        return [item for item in items if unit_of(item) in begun]
 
     def _mean(self, part: Part, items: Sequence[Item], earned: FloatArray) -> Score:
         """Return the mean over items or units."""

@@ -1,31 +1,24 @@
-"""Write submissions from files of answers, and random sample submissions."""
+"""Write submissions from files of answers."""
 
 from __future__ import annotations
 
 import json
-import random
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from merilo.datasets import Dataset, dataset, names
-from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import InputError, OutputError
-from merilo.items import Item, Split
-from merilo.metrics.answers import program_golds
 from merilo.models.run_folder import is_run
 from merilo.models.sheets import read_sheet
 from merilo.strict_json import Json
-from merilo.submissions.evaluation import GoldItems, read_gold
 
 _LONGEST_NUMBER: Final = 19
 #: The fixed date of archive members, so that the same answers give the same bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
-#: How many words a random free answer has.
-_WORDS: Final = 2
 
 
 def pack(run: Path, out: Path) -> list[str]:
@@ -64,32 +57,6 @@ def pack(run: Path, out: Path) -> list[str]:
     }
     write_archive(out, members)
     return list(members)
-
-
-def sample(gold: Mapping[str, GoldItems], out: Path, seed: int) -> list[str]:
-    """Write a random submission that is valid: it answers every item, in the right form.
-
-    Args:
-        gold: the datasets and their items; the gold answers are not used, except the results of programs, from
-            which random results are drawn.
-        out: the archive to write.
-        seed: random seed; the same seed gives the same bytes.
-
-    Returns:
-        The titles of the datasets in the submission.
-
-    Raises:
-        OutputError: the archive cannot be written.
-    """
-    rng = random.Random(seed)  # noqa: S311 - nothing secret
-    members = {title: _sample_documents(one.dataset, one.split, rng) for title, one in gold.items()}
-    write_archive(out, members)
-    return list(members)
-
-
-def examples() -> dict[str, GoldItems]:
-    """Return the bundled examples of every dataset, with their gold answers."""
-    return read_gold(BUNDLED)
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
@@ -138,43 +105,3 @@ def _number(name: str) -> Json:
 def _dialogue(document: Mapping[str, Json]) -> str:
     meta = document["meta"]
     return str(meta.get("dialog_id")) if isinstance(meta, dict) else ""
-
-
-def _sample_documents(declared: Dataset, split: Split, rng: random.Random) -> Json:
-    if not split.lengths:
-        return [_sample_document(declared, item, rng) for item in split]
-    return [[_sample_document(declared, item, rng) for item in turns] for turns in split.dialogues()]
-
-
-def _sample_document(declared: Dataset, item: Item, rng: random.Random) -> Json:
-    keys = ("dialog_id", "question_id") if {"dialog_id", "question_id"} <= item.meta.keys() else ()
-    meta: dict[str, Json] = {key: item.meta[key] for key in keys} or {"id": item.id}
-    return {"outputs": _sample_answer(declared, item, rng), "meta": meta}
-
-
-def _sample_answer(declared: Dataset, item: Item, rng: random.Random) -> Json:
-    form = declared.answer
-    match form.kind:
-        case "choice":
-            return rng.choice(form.labels)
-        case "criteria":
-            return {name: rng.choice(form.labels) for name in form.criteria}
-        case "integer":
-            return str(rng.randint(-1000, 1000))
-        case "program":
-            return _sample_generations(declared, item, rng)
-    if "grade_norm" in declared.metrics and item.meta.get("type") != "text":
-        count = 4 if item.meta.get("type") == "matching" else rng.randint(1, 3)
-        return ",".join(str(number) for number in rng.sample(range(1, 10), count))
-    return " ".join(rng.choices(_words(item), k=_WORDS))
-
-
-def _sample_generations(declared: Dataset, item: Item, rng: random.Random) -> Json:
-    results = program_golds(item)
-    most = max(int(metric.removeprefix("pass@")) for metric in declared.metrics)
-    return [[rng.choice(results) for _ in results] for _ in range(most)]
-
-
-def _words(item: Item) -> list[str]:
-    texts: Iterable[Json] = [item.inputs] if isinstance(item.inputs, str) else item.inputs.values()
-    return [word for text in texts if isinstance(text, str) for word in text.split()] or ["—"]
