@@ -46,12 +46,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("PyTorch is not installed (the extra 'hf')")
 
 
-@pytest.fixture
-def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write plots as SVG only, as without the extra `plots`; PDF and PNG take most of the time of a report."""
-    monkeypatch.setattr("merilo.reports.hb.plots.has_matplotlib", lambda: False)
-
-
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of random classifiers, as `save_pretrained` leaves them."""

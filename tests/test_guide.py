@@ -22,16 +22,13 @@ from tests.support.command import merilo
 from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy, guide_study
 
 import merilo as merilo_library
-from merilo.reports.hb import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> GuideStudy:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plots, "has_matplotlib", lambda: False)
-        return guide_study(tmp_path_factory.mktemp("guide"))
+    return guide_study(tmp_path_factory.mktemp("guide"))
 
 
 class Requirement(NamedTuple):

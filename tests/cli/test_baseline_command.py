@@ -1,7 +1,6 @@
 """`merilo baseline` on good input: what is read, what is counted, what is written."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -208,12 +207,13 @@ def test_the_terminal_shows_the_figures_with_their_counts(tmp_path: Path) -> Non
     gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,B\n")
     shown = merilo("baseline", pool, "--gold", gold, "--details").out
     told = " ".join(shown.replace("│", " ").split())
-    assert "over items alone [0.095, 0.905]" in told
-    assert "25 read = 20 used + 5 control" in shown
+    assert "responses read 25 used for the consensus 20 to control items 5" in told
     short = merilo("baseline", pool, "--gold", gold).out
-    assert len([line for line in short.splitlines() if re.match(r"│ \S", line)]) <= 10
-    assert "0.500 [0.003, 0.997]  on 2 items, 5 annotators" in short
-    assert "over items alone" not in short
+    assert len(short.splitlines()) <= 25
+    assert "accuracy of the consensus of 5 annotators is 0.500 [0.003, 0.997] on 2 items" in " ".join(
+        short.split()
+    )
+    assert "Accuracy, consensus 0.500 [0.003, 0.997] 2 5" in " ".join(short.replace("│", " ").split())
 
 
 def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_an_item_that_stays_open_is_counted(tmp_path: Path) -> None:
     assert found["resolved_by"]["unresolved"] == 2
     assert found["items"]["overlap"] == {"2": 2, "0": 1}  # w2 is excluded
     shown = " ".join(merilo("baseline", *options, "--details").out.replace("│", " ").split())
-    assert "2 unresolved" in shown
+    assert "There is no consensus on 2 items" in shown
 
 
 def test_a_cost_without_a_currency_says_so(tmp_path: Path) -> None:
@@ -320,10 +320,12 @@ def test_a_cost_without_a_currency_says_so(tmp_path: Path) -> None:
     )
     pool = written(tmp_path / "p.csv", text)
     shown = " ".join(merilo("baseline", pool, "--out", tmp_path / "out").out.replace("│", " ").split())
-    assert "currency unknown (--currency)" in shown
-    assert "валюта неизвестна" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "currency unknown (--currency names it)" in shown
+    assert "the export does not name the currency" in (tmp_path / "out" / "report.html").read_text(
+        encoding="utf-8"
+    )
     named = merilo("baseline", pool, "--currency", "EUR").out
-    assert "EUR" in named
+    assert "€0.60" in named
     assert "currency unknown" not in named
 
 

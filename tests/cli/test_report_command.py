@@ -8,7 +8,6 @@ from command import merilo, printed
 from exports import small_pool, toloka, written
 
 #: PDF and PNG take most of the time; tests/reports/hb has a test of them.
-pytestmark = pytest.mark.usefixtures("without_matplotlib")
 
 
 @pytest.fixture(scope="module")

@@ -143,10 +143,9 @@ def test_answers_are_replaced_by_a_mapping(frame: pl.DataFrame) -> None:
 
 def test_the_table_and_the_page_of_a_notebook_show_the_metric(frame: pl.DataFrame, capsys) -> None:
     made = merilo.baseline(frame, gold=GOLD)
-    assert "acc" in repr(made)
-    assert "1.000" in repr(made)
+    assert "The accuracy of the consensus of 3 annotators is 1.000" in repr(made)
     html = made._repr_html_()
-    assert html.startswith("<div")
+    assert html.startswith("<section")
     assert "<svg" in html
     assert "<script" not in html
     assert capsys.readouterr().out == ""
@@ -154,7 +153,7 @@ def test_the_table_and_the_page_of_a_notebook_show_the_metric(frame: pl.DataFram
 
 def test_without_gold_the_library_is_told_of_an_argument_and_not_of_a_flag(frame: pl.DataFrame) -> None:
     shown = repr(merilo.baseline(frame))
-    assert "add gold" in shown
+    assert "the study has no gold answers" in shown
     assert "--" not in shown
 
 

@@ -53,32 +53,53 @@ def opened(page, path: Path, *, unfolded: bool = True):
     return page
 
 
-def test_the_report_speaks_both_languages(page, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
-    opened(page, report(tmp_path, small_pool(), "--gold", gold))
-    text = page.inner_text("main")
+def russian(rows: list) -> list:
+    """The rows with questions in Russian, so that the report speaks it too."""
+    return [tuple(re.sub(r"^q(?=\d)", "вопрос ", cell) for cell in one) for one in rows]
+
+
+def test_the_report_speaks_both_languages_of_russian_items(page, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nвопрос 0,A\nвопрос 1,B\n")
+    opened(page, report(tmp_path, russian(small_pool()), "--gold", gold))
+    text = page.inner_text("main:visible")
     assert "0.500" in text
-    assert "How items were resolved" in text
-    assert "Как получены согласованные ответы" not in text
+    assert "A majority is at least 3 equal answers" in text
+    assert "Большинством считается" not in text
     page.click("label[for=in-ru]")
-    text = page.inner_text("main")
+    text = page.inner_text("main:visible")
     assert "0,500" in text
-    assert "Как получены согласованные ответы" in text
-    assert "How items were resolved" not in text
+    assert "Большинством считается не менее 3 голосов" in text
+    assert "A majority is" not in text
     assert page.troubles == []
+
+
+def test_the_report_of_english_items_has_no_russian(page, tmp_path: Path) -> None:
+    file = report(tmp_path, small_pool())
+    assert not re.search("[а-яё]", file.read_text(encoding="utf-8"), re.IGNORECASE)
+    assert opened(page, file).locator("nav label").count() == 0
 
 
 def test_the_first_screen_answers_and_the_rest_is_folded(page, tmp_path: Path) -> None:
     gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,A\nq2,A\nq3,B\n")
     opened(page, report(tmp_path, small_pool(people=12, items=4), "--gold", gold), unfolded=False)
-    for text in ("accepted", "Accuracy", "95% interval over items and annotators", "A single person"):
+    for text in (
+        "accepted",
+        "The accuracy of the consensus of 12 annotators is 0.750",
+        "Accuracy, one person",
+    ):
         place = page.locator("main").get_by_text(text).first.bounding_box()
         assert place["y"] + place["height"] < 900, text
-    assert len(page.inner_text("main").split()) < 700
-    assert "share of the favourite answer" not in page.inner_text("main")
+    assert len(page.inner_text("main:visible").split()) < 300
+    assert "The tasks included 1 control item" not in page.inner_text("main:visible")
     page.emulate_media(media="print")
-    assert page.get_by_text("share of the favourite answer").first.is_visible(), "print shows all parts"
+    assert page.get_by_text("The tasks included 1 control item").first.is_visible(), "print shows all parts"
     page.emulate_media(media="screen")
+
+
+def test_what_spoils_a_result_stands_beside_its_status(page, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, [one for one in small_pool() if "control" not in one]), unfolded=False)
+    assert "There are no control items: annotators were not checked" in page.inner_text("header:visible")
+    assert page.locator(".badge.good").count() == 0
 
 
 def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
@@ -87,7 +108,7 @@ def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
     opened(page, report(tmp_path, rows))
     assert page.title() != "owned"
     assert page.troubles == []
-    shown = page.inner_text("main")
+    shown = page.inner_text("main:visible")
     for text in HOSTILE:
         assert text in shown
     assert page.locator("main script, main img").count() == 0
@@ -96,7 +117,7 @@ def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
 def test_a_rejected_baseline_says_so_first(page, tmp_path: Path) -> None:
     rows = [row(f"q{item}", f"{n}", f"w{n}") for item in range(3) for n in range(5)]
     opened(page, report(tmp_path, rows))
-    header = page.inner_text("header")
+    header = page.inner_text("header:visible")
     assert "rejected" in header
     assert "3 of 3 items (100%)" in header
 
@@ -104,7 +125,7 @@ def test_a_rejected_baseline_says_so_first(page, tmp_path: Path) -> None:
 def test_simulated_annotators_are_called_simulated(page, tmp_path: Path) -> None:
     rows = [row("q", "A", f"simulated-careful-{n}") for n in range(5)]
     opened(page, report(tmp_path, rows))
-    assert "simulated" in page.inner_text("header")
+    assert "simulated" in page.inner_text("header:visible")
 
 
 def test_the_report_prints(page, tmp_path: Path) -> None:
@@ -116,17 +137,14 @@ def test_the_report_prints(page, tmp_path: Path) -> None:
 
 
 def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\n")
-    opened(page, report(tmp_path, small_pool(people=21, items=1), "--gold", gold))
+    gold = written(tmp_path / "gold.csv", "question,gold\nвопрос 0,A\n")
+    opened(page, report(tmp_path, russian(small_pool(people=21, items=1)), "--gold", gold))
     page.click("label[for=in-ru]")
-    text = " ".join(page.inner_text("main").split())
-    assert "Точность согласованный ответ на 1 вопросе" in text
-    assert "21 разметчик исключено: 0" in text
-    assert "1 вопрос без большинства" in text
-    assert "по 21 ответу" in text
-    page.click("label[for=in-en]")
-    text = " ".join(page.inner_text("main").split())
-    assert "Accuracy consensus on 1 item 95" in text
+    text = " ".join(page.inner_text("main:visible").split())
+    assert "Точность согласованного ответа 21 разметчика — 1,000" in text
+    assert "на 1 вопросе" in text
+    assert "разметчики 21 исключено: 0" in text
+    assert "На 1 вопрос все ответили одинаково" in text
 
 
 def test_russian_has_one_term_for_one_thing() -> None:
@@ -139,10 +157,12 @@ def test_russian_has_one_term_for_one_thing() -> None:
 
 
 def test_a_single_item_that_people_do_not_agree_on(page, tmp_path: Path) -> None:
-    rows = [*small_pool(items=1), *(row("split", f"{n}", f"w{n}") for n in range(5))]
+    rows = [*small_pool(items=1), *(row("раз", f"{n}", f"w{n}") for n in range(5))]
     opened(page, report(tmp_path, rows))
     page.click("label[for=in-ru]")
-    assert "1 вопрос из 2 (50\u00a0%) без большинства (3 одинаковых ответа)" in page.inner_text("header")
+    assert "1 вопрос из 2 (50\u00a0%) без большинства (3 одинаковых ответа)" in page.inner_text(
+        "header:visible"
+    )
 
 
 def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
@@ -159,18 +179,19 @@ def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
 
 def test_the_report_shows_an_item_and_the_methods(page, tmp_path: Path) -> None:
     gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
-    controls = [row("control", "A", f"w{n}", golden="A") for n in range(5)]
-    opened(
-        page, report(tmp_path, [*small_pool(), *controls], "--gold", gold, "--min-control-accuracy", "0.3")
-    )
+    opened(page, report(tmp_path, small_pool(), "--gold", gold))
     assert page.inner_text(".example dd") == "q0"
-    assert "Human performance was measured on" in page.inner_text("main")
+    assert "Human performance was measured on" in page.inner_text("main:visible")
+
+
+def rendered(folder: Path, **files: bytes) -> str:
+    made = merilo_library.baseline(written(folder / "p.tsv", toloka(small_pool())))
+    return render(made, attachments={name.replace("__", "."): data for name, data in files.items()})
 
 
 def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
-    made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
     text = "# Задание\n\n<script>alert(1)</script> [x](javascript:alert(1)) ![p](http://example.org/p.png)\n"
-    shown = render(made, attachments={"instruction.ru.md": text.encode()})
+    shown = rendered(tmp_path, instruction__ru__md=text.encode())
     assert "<h1>Задание</h1>" in shown
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
     assert "<script" not in shown
@@ -180,14 +201,10 @@ def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_report_names_every_difference_from_the_frozen_plan(tmp_path: Path) -> None:
-    made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
     change = {"what": "baseline.min_votes", "frozen": "majority", "now": "<b>2", "decision": True}
-    files = {
-        "frozen.json": json.dumps({"date": "2026-01-02", "hash": "abc"}).encode(),
-        "changes.json": json.dumps([change]).encode(),
-    }
-    shown = render(made, attachments=files)
+    frozen = json.dumps({"date": "2026-01-02", "hash": "abc"}).encode()
+    shown = rendered(tmp_path, frozen__json=frozen, changes__json=json.dumps([change]).encode())
     assert "2026-01-02" in shown
-    assert "<b>baseline.min_votes</b>" in shown
+    assert "baseline.min_votes" in shown
     assert "&lt;b&gt;2" in shown
-    assert "The frozen plan" not in render(made)
+    assert "The frozen plan" not in rendered(tmp_path)

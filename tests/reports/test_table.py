@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from merilo.estimate import Estimate
-from merilo.reports.table import Form, Link, Percent, Section, Table, csv_cell, latex, render
+from merilo.reports.table import Bar, Form, Link, Percent, Section, Table, csv_cell, latex, render
 from merilo.text import Language, Money, Text
 
 _TABLE = Table(
@@ -57,6 +57,19 @@ def test_a_link_stays_a_link_on_pages_and_in_markdown() -> None:
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
+def test_a_column_of_bars_stands_on_pages_alone() -> None:
+    estimate = Estimate(value=-0.1, ci95=(-0.3, 0.1), n=9)
+    row = ("a", Bar.of(estimate, -0.5, 0.5, line=0), estimate)
+    section = Section(
+        "s", tables=(Table(Text("{x}", x=""), (Text("metric"), Text("share"), Text("estimate")), (row,)),)
+    )
+    assert '<rect class="band" x="20.00%" width="40.00%"' in render([section], "html")
+    for form in ("terminal", "markdown", "latex", "csv"):
+        text = render([section], form)
+        assert "share" not in text
+        assert "-0.1" in text or "−0.1" in text
+
+
 class _Tags(HTMLParser):
     """Collects the tags and the text of a page."""
 
@@ -74,7 +87,9 @@ class _Tags(HTMLParser):
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_no_text_of_a_dataset_is_markup(text: str) -> None:
-    section = Section("s", tables=(Table(Text("{x}", x=""), (Text("item", context="column"),), ((text,),)),))
+    section = Section(
+        "s", tables=(Table(Text("{x}", x=""), (Text("item", context="column"), "n"), ((text, 1),)),)
+    )
     page = _Tags()
     page.feed(render([section], "html"))
     assert page.tags <= {"section", "div", "table", "caption", "tr", "th", "td"}

@@ -42,6 +42,7 @@ from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.reports.model_sections import ModelSections
+    from merilo.reports.table import Form
 
 #: How many doubtful items the record names.
 MOST_DOUBTFUL: Final = 20
@@ -377,17 +378,19 @@ class Baseline(Record):
         return self.to_json()
 
     def __repr__(self) -> str:
-        from merilo.reports.baseline_table import baseline_text  # noqa: PLC0415 - needed only to print
-
-        return baseline_text(self)
+        return self._rendered("terminal").rstrip("\n")
 
     def __str__(self) -> str:
         return repr(self)
 
     def _repr_html_(self) -> str:
-        from merilo.reports.baseline_table import baseline_html  # noqa: PLC0415 - needed only in notebooks
+        return self._rendered("html")
 
-        return baseline_html(self)
+    def _rendered(self, form: Form) -> str:
+        from merilo.reports.facts import PlannedBaseline, facts  # noqa: PLC0415 - needed only to print
+        from merilo.reports.table import render  # noqa: PLC0415 - as above
+
+        return render(facts(PlannedBaseline(self), "result"), form)
 
     @property
     def by_arm(self) -> dict[str, Baseline]:

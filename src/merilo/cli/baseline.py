@@ -21,7 +21,7 @@ from merilo.cli.options import (
     read_exports,
     takes_settings,
 )
-from merilo.cli.output import check_places, emit_json, say, show, show_data, working
+from merilo.cli.output import check_places, emit_json, say, show, show_sections, working
 from merilo.settings import INPUT, InputSettings, Settings
 from merilo.text import Text
 
@@ -119,23 +119,18 @@ def finish(
     """
     with working(Text("Checking annotators and writing results")):
         content = made.save(out, force=force) if out else made.to_json()
-    for finding in made.findings:
-        say(finding.sentence)
     if json_to:
         emit_json(content, json_to)
-    if json_to != "-":
-        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
+    if json_to == "-":
+        for finding in made.findings:
+            say(finding.sentence)
+    else:
+        from merilo.reports.arm_tables import arm_sections  # noqa: PLC0415 - the JSON needs no texts
+        from merilo.reports.facts import PlannedBaseline, facts  # noqa: PLC0415 - as above
 
-        from merilo.baselines.signal_counts import signal_sentences  # noqa: PLC0415
-        from merilo.errors import for_command_line  # noqa: PLC0415
-        from merilo.reports.arm_tables import arm_tables  # noqa: PLC0415
-        from merilo.reports.baseline_table import table  # noqa: PLC0415
-
-        Console(highlight=False).print(table(made, for_command_line, details=details))
-        for sentence in signal_sentences(made.signals) if made.signals else ():
-            show(sentence)
-        for part in arm_tables(made) if made.arms else ():
-            show_data(part)
+        show_sections([*facts(PlannedBaseline(made), *(() if details else ("result",))), *arm_sections(made)])
+        if made.gold is None:
+            say(Text("there is no metric without gold answers: add --gold FILE"))
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.models:

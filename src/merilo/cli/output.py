@@ -19,7 +19,7 @@ from merilo.text import Text, formatted
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from merilo.reports.estimates import DataTable
+    from merilo.reports.table import Section
     from merilo.statistics.intervals import Interval
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "reading",
     "say",
     "show",
-    "show_data",
+    "show_sections",
     "show_table",
     "working",
 ]
@@ -98,9 +98,13 @@ def show_table(
     Console().print(table)
 
 
-def show_data(table: DataTable) -> None:
-    """Print a table that pages show too."""
-    show_table(table.rows, table.heads, title=table.title, left=range(table.left))
+def show_sections(sections: Iterable[Section]) -> None:
+    """Print sections on standard output."""
+    from rich.console import Console  # noqa: PLC0415 - JSON needs no tables
+
+    from merilo.reports.table import print_sections  # noqa: PLC0415 - as above
+
+    print_sections(sections, Console(highlight=False))
 
 
 def _tamed(text: object) -> str:

@@ -1,12 +1,14 @@
-"""The arms of a study as tables: a column for each arm, and the differences of each pair."""
+"""The arms of a study beside each other: a column for each arm, and the differences between them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.findings import STATUSES
-from merilo.records import Span
-from merilo.reports.estimates import EMPTY, DataTable
-from merilo.text import Money, Text, joined
+from merilo.estimate import Estimate
+from merilo.reports.table import Bar, Cell, Section, Table
+from merilo.text import Money, Text
 
 
 def arm_name(name: str) -> Text | str:
@@ -14,67 +16,40 @@ def arm_name(name: str) -> Text | str:
     return {"people": Text("people without training"), "experts": Text("experts")}.get(name, name)
 
 
-def arm_tables(record: Baseline) -> tuple[DataTable, ...]:
-    """Return the table of the arms and, with gold answers, that of the differences between them."""
-    arms, statuses = record.by_arm, {str(name): text for name, (text, *_) in STATUSES.items()}
-    columns = [
-        (
-            statuses.get(one.status, one.status),
-            next((_value(metric.value, metric.ci95) for metric in one.main_metrics.values()), EMPTY),
-            _value(one.single_person.value, one.single_person.ci95) if one.single_person else EMPTY,
-            f"{one.item_counts.consensus or 0} / {one.item_counts.total or 0}",
-            f"{one.annotator_counts.used or 0} / {one.annotator_counts.total or 0}",
-            str(one.response_counts.used or 0),
-            str(
-                one.response_counts.dropped.get("may_be_mine", 0)
-                + one.response_counts.dropped.get("not_shown", 0)
-            ),
-            _value(one.agreement.krippendorff_alpha, one.agreement.ci95),
-            EMPTY if one.cost.total is None else joined([Money(one.cost.total, one.cost.currency)]),
+def arm_sections(baseline: Baseline) -> Iterator[Section]:
+    """Yield the section on the arms; none if the study has one group of annotators."""
+    if not baseline.arms:
+        return
+    arms = baseline.by_arm
+    columns = [[value for _, value in _facts(one)] for one in arms.values()]
+    names = [name for name, _ in _facts(baseline)]
+    rows = tuple((name, *cells) for name, *cells in zip(names, *columns, strict=True))
+    tables = [Table(Text("Arms of the study"), ("", *map(arm_name, arms)), rows)]
+    if found := baseline.differences:
+        heads = ("", Text("from {low:g} to {high:g}", low=-1, high=1), Text("difference", context="column"))
+        lines = tuple((one.name, Bar.of(one, -1, 1, line=0), one, one.n) for one in found)
+        reasons = tuple(
+            Text("{name}: {reason}.", name=one.name, reason=one.reason) for one in found if one.reason
         )
-        for one in arms.values()
-    ]
-    heads = (
-        Text("status"),
-        Text("consensus", context="column"),
-        Text("single person"),
-        Text("items with a consensus"),
-        Text("annotators used"),
-        Text("answers", context="column"),
-        Text("own items skipped"),
-        Text("Krippendorff's alpha"),
-        Text("cost"),
-    )
-    rows = tuple((head, *cells) for head, *cells in zip(heads, *columns, strict=True))
-    estimates = DataTable(Text("Arms of the study"), ("", *map(arm_name, arms)), rows)
-    if not record.differences:
-        return (estimates,)
-    differences = DataTable(
-        Text("Differences between the arms"),
-        (
-            "",
-            Text("difference", context="column"),
-            Text("95 % interval"),
-            Text("items", context="column"),
-        ),
-        tuple(
-            (
-                one.name,
-                EMPTY if one.value is None else Text("{value:+.3f}", value=one.value),
-                Text("[{low:+.3f}, {high:+.3f}]", low=one.ci95[0], high=one.ci95[1])
-                if one.ci95
-                else one.reason or EMPTY,
-                str(one.n),
-            )
-            for one in record.differences
-        ),
-    )
-    return estimates, differences
+        title = Text("Differences between the arms")
+        tables.append(Table(title, (*heads, Text("items", context="column")), lines, reasons))
+    yield Section("arms", Text("Arms of the study"), tables=tuple(tables))
 
 
-def _value(value: float | None, ends: Span | None) -> Text | str:
-    if value is None:
-        return EMPTY
-    if ends is None:
-        return Text("{value:.3f}", value=value)
-    return Text("{value:.3f} [{low:.3f}, {high:.3f}]", value=value, low=ends[0], high=ends[1])
+def _facts(one: Baseline) -> Iterator[tuple[Text, Cell]]:
+    """Yield what is known of an arm: names and values."""
+    counts, people, responses = one.item_counts, one.annotator_counts, one.response_counts
+    metric, single = next(iter(one.main_metrics.values()), None), one.single_person
+    alpha, cost = one.agreement.krippendorff_alpha, one.cost
+    statuses = {name: text for name, (text, *_) in STATUSES.items()}
+    yield Text("status"), next((text for name, text in statuses.items() if name == one.status), one.status)
+    yield Text("consensus", context="column"), metric
+    yield Text("single person"), single
+    yield Text("items with a consensus"), f"{counts.consensus or 0} / {counts.total or 0}"
+    yield Text("annotators used"), f"{people.used or 0} / {people.total or 0}"
+    yield Text("answers", context="column"), responses.used
+    skipped = sum(responses.dropped.get(why, 0) for why in ("may_be_mine", "not_shown"))
+    yield Text("own items skipped"), skipped
+    ends = one.agreement.ci95
+    yield Text("Krippendorff's alpha"), Estimate(value=alpha, ci95=ends) if alpha is not None else None
+    yield Text("cost"), None if cost.total is None else Money(cost.total, cost.currency)

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from merilo.baselines.row import Row, Verdict, headlines
 from merilo.datasets import dataset, names
 from merilo.errors import for_command_line
-from merilo.reports.charts import page_environment
 from merilo.reports.comparison import Comparison
+from merilo.reports.html_page import page_environment
 from merilo.reports.human_table import KINDS
 from merilo.reports.table import Cell, Section, Table, estimate_text
 from merilo.text import Money, Text

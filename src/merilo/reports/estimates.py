@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from merilo.records import rounded
 from merilo.statistics.intervals import Interval
@@ -18,15 +18,6 @@ OVER_ITEMS_ALONE: Final = Text("over items alone")
 
 #: A cell without a value.
 EMPTY: Final = "—"
-
-
-class DataTable(NamedTuple):
-    """A table of the terminal and of a page; its first `left` columns are names."""
-
-    title: Text
-    heads: Sequence[Text | str]
-    rows: Sequence[Sequence[Text | str]]
-    left: int = 1
 
 
 def counted(n: int, noun: str) -> str:

@@ -15,8 +15,8 @@ from merilo.baselines.findings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.estimate import Estimate
-from merilo.reports.charts import page_environment
 from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
+from merilo.reports.html_page import page_environment
 from merilo.reports.table import latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal

@@ -30,7 +30,7 @@ from merilo.baselines.model_answers import Samples
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points
 from merilo.metrics.worth import item_points
-from merilo.reports.charts import page_environment
+from merilo.reports.html_page import page_environment
 from merilo.text import Text
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.

@@ -10,9 +10,10 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from merilo.atomic_write import guarded_text
+from merilo.errors import for_command_line
 from merilo.estimate import Estimate
 from merilo.text import Language, Money, Text, formatted
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What sections are rendered to.
 Form: TypeAlias = Literal["terminal", "html", "markdown", "latex", "csv"]
+
+_T = TypeVar("_T")
 
 #: A cell without a value.
 EMPTY: Final = "—"
@@ -39,15 +42,39 @@ class Link(NamedTuple):
     address: str
 
 
-#: What a cell may hold: a text, a count, a number (three decimals), an estimate with its interval, or nothing.
-Cell: TypeAlias = Text | str | int | float | Percent | Money | Estimate | Link | None
+class Bar(NamedTuple):
+    """A chart in a cell of a page, on an axis from 0 to 1: spans with their style classes, a mark, a line.
+
+    A column of bars is left out in the other forms.
+    """
+
+    spans: tuple[tuple[float, float, str], ...] = ()
+    mark: float | None = None
+    line: float | None = None
+
+    @staticmethod
+    def of(estimate: Estimate, low: float = 0.0, high: float = 1.0, line: float | None = None) -> Bar | None:
+        """Draw an estimate with its interval, and a line, on an axis from `low` to `high`."""
+        if estimate.value is None:
+            return None
+
+        def place(value: float) -> float:
+            return min(1.0, max(0.0, (value - low) / (high - low)))
+
+        ends = estimate.ci95
+        spans = ((place(ends[0]), place(ends[1]), "band"),) if ends else ()
+        return Bar(spans, place(estimate.value), None if line is None else place(line))
+
+
+#: What a cell may hold: a text, a count, a number (three decimals), an estimate with its interval, a chart, or nothing.
+Cell: TypeAlias = Text | str | int | float | Percent | Money | Estimate | Link | Bar | None
 
 
 class Table(NamedTuple):
     """A table; without heads, its rows are names and values."""
 
     title: Text
-    head: tuple[Text, ...]
+    head: tuple[Text | str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[Text, ...] = ()
 
@@ -80,9 +107,14 @@ def render(sections: Iterable[Section], form: Form, language: Language = "en") -
     """
     if form == "terminal":
         return _terminal(sections)
-    parts = {"html": _html, "markdown": _markdown, "latex": _latex, "csv": _csv}[form]
-    between = "\n" if form == "html" else "\n\n"
-    return between.join(part for section in sections for part in parts(section, language) if part)
+    if form == "html":
+        return "\n".join(html_section(section, language) for section in sections)
+    sections = [
+        one._replace(tables=tuple(without_empty(table, bars=False) for table in one.tables))
+        for one in sections
+    ]
+    parts = {"markdown": _markdown, "latex": _latex, "csv": _csv}[form]
+    return "\n\n".join(part for section in sections for part in parts(section, language) if part)
 
 
 def estimate_text(estimate: Estimate) -> Text | str:
@@ -100,6 +132,11 @@ def estimate_text(estimate: Estimate) -> Text | str:
     return Text("{value:.3f} [{low:.3f}, {high:.3f}]", value=estimate.value, low=low, high=high)
 
 
+def words(text: Text | str, language: Language = "en") -> str:
+    """Return a text in a language, with arguments named as on the command line."""
+    return for_command_line(formatted(text, "", language))
+
+
 def cell_text(cell: Cell, language: Language = "en") -> str:
     """Return what a cell shows, not yet escaped.
 
@@ -113,6 +150,8 @@ def cell_text(cell: Cell, language: Language = "en") -> str:
             value, spec = EMPTY, ""
         case Estimate():
             value, spec = estimate_text(value), ""
+        case Bar():
+            value, spec = "", ""
         case Percent():
             value, spec = float(value), "%"
         case int():
@@ -121,7 +160,22 @@ def cell_text(cell: Cell, language: Language = "en") -> str:
             spec = ".3f"
         case _:
             spec = ""
-    return formatted(value, spec, language)
+    return for_command_line(formatted(value, spec, language))
+
+
+def without_empty(table: Table, *, bars: bool) -> Table:
+    """Return a table without columns that have no cell, and without bars unless they are wanted."""
+    columns = [*zip(*table.rows, strict=True)] if table.rows else []
+    empty = {place for place, cells in enumerate(columns) if all(cell in {None, ""} for cell in cells)}
+    if not bars:
+        empty |= {
+            place for place, cells in enumerate(columns) if any(isinstance(cell, Bar) for cell in cells)
+        }
+
+    def without(cells: Sequence[_T]) -> tuple[_T, ...]:
+        return tuple(cell for place, cell in enumerate(cells) if place not in empty)
+
+    return table._replace(head=without(table.head), rows=tuple(map(without, table.rows)))
 
 
 def numeric_columns(table: Table) -> list[bool]:
@@ -152,14 +206,16 @@ def print_sections(sections: Iterable[Section], console: Console) -> None:
     from rich.text import Text as Plain  # noqa: PLC0415
 
     for section in sections:
+        if section.title:
+            console.print(Plain(one_line(words(section.title)), style="bold"))
         if section.sentences:
-            console.print(Plain(one_line(" ".join(map(str, section.sentences)))))
+            console.print(Plain(one_line(_paragraph(section.sentences, "en"))))
         for remark in section.remarks:
-            console.print(Plain(f"- {one_line(str(remark))}"))
+            console.print(Plain(f"- {one_line(words(remark))}"))
         for table in section.tables:
-            console.print(drawn(table))
+            console.print(drawn(without_empty(table, bars=False)))
             for note in table.notes:
-                console.print(Plain(one_line(str(note))))
+                console.print(Plain(one_line(words(note)), style="dim"))
 
 
 def drawn(table: Table) -> DrawnTable:
@@ -167,13 +223,13 @@ def drawn(table: Table) -> DrawnTable:
     from rich.table import Table as DrawnTable  # noqa: PLC0415
     from rich.text import Text as Plain  # noqa: PLC0415
 
-    title = Plain(one_line(str(table.title)), style="bold")
+    title = Plain(one_line(words(table.title)), style="bold") if words(table.title) else None
     result = DrawnTable(title=title, title_justify="left", show_header=bool(table.head))
     for place, is_number in enumerate(numeric_columns(table)):
-        head = one_line(str(table.head[place])) if table.head else ""
+        head = one_line(words(table.head[place])) if table.head else ""
         style = "bold" if place == 0 and not table.head else ""
         justify: Literal["left", "right"] = "right" if is_number else "left"
-        result.add_column(Plain(head), style=style, justify=justify, overflow="fold")
+        result.add_column(Plain(head), style=style, justify=justify, overflow="fold", no_wrap=is_number)
     for row in table.rows:
         result.add_row(*(Plain(one_line(cell_text(cell))) for cell in row))
     return result
@@ -182,41 +238,45 @@ def drawn(table: Table) -> DrawnTable:
 # HTML
 
 
-def _html(section: Section, language: Language) -> Iterator[str]:
+def html_section(section: Section, language: Language) -> Markup:
+    """Return a section of a page."""
     from markupsafe import Markup  # noqa: PLC0415 - only for pages
 
     parts = []
     if section.title:
-        parts.append(Markup("<h2>{}</h2>").format(section.title.in_language(language)))
+        parts.append(Markup("<h2>{}</h2>").format(words(section.title, language)))
     if section.sentences:
         parts.append(Markup("<p>{}</p>").format(_paragraph(section.sentences, language)))
     if section.remarks:
-        lines = (Markup("<li>{}</li>").format(text.in_language(language)) for text in section.remarks)
+        lines = (Markup("<li>{}</li>").format(words(text, language)) for text in section.remarks)
         parts.append(Markup("<ul>{}</ul>").format(Markup("").join(lines)))
     parts += [html_table(table, language) for table in section.tables]
-    yield Markup("<section>\n{}\n</section>").format(Markup("\n").join(parts))
+    return Markup("<section>\n{}\n</section>").format(Markup("\n").join(parts))
 
 
 def html_table(table: Table, language: Language) -> Markup:
     """Return a table of a page, which scrolls by itself where it is wider than the screen."""
     from markupsafe import Markup  # noqa: PLC0415
 
+    table = without_empty(table, bars=True)
     is_number = numeric_columns(table)
-    title = table.title.in_language(language)
+    title = words(table.title, language)
     heads = (
-        Markup('<th scope="col"{}>{}</th>').format(_class(right), head.in_language(language))
+        Markup('<th scope="col"{}>{}</th>').format(_class(right), words(head, language))
         for right, head in zip(is_number, table.head, strict=False)
     )
     rows = [Markup("").join(heads)] if table.head else []
     rows += [
         Markup("").join(
-            Markup("<td{}>{}</td>").format(_class(right), _html_cell(cell, language))
+            Markup("<td{}>{}</td>").format(
+                _class(right, text=isinstance(cell, str)), _html_cell(cell, language)
+            )
             for right, cell in zip(is_number, row, strict=False)
         )
         for row in table.rows
     ]
     caption = Markup("<caption>{}</caption>").format(title) if title else ""
-    notes = (Markup('\n<p class="note">{}</p>').format(note.in_language(language)) for note in table.notes)
+    notes = (Markup('\n<p class="note">{}</p>').format(words(note, language)) for note in table.notes)
     return Markup(
         '<div class="wide" tabindex="0" role="region"{}><table>{}\n{}\n</table></div>{}'
     ).format(
@@ -230,18 +290,42 @@ def html_table(table: Table, language: Language) -> Markup:
 def _html_cell(cell: Cell, language: Language) -> Markup:
     from markupsafe import Markup, escape  # noqa: PLC0415
 
+    if isinstance(cell, Bar):
+        return _drawn_bar(cell)
     text = escape(cell_text(cell, language))
     return Markup('<a href="{}">{}</a>').format(cell.address, text) if isinstance(cell, Link) else text
 
 
-def _class(is_number: bool) -> Markup:
+def _drawn_bar(bar: Bar) -> Markup:
+    """Draw a bar as SVG of any width; its numbers stand in the other cells of the row."""
     from markupsafe import Markup  # noqa: PLC0415
 
-    return Markup(' class="n"') if is_number else Markup("")
+    shapes = [
+        Markup('<rect class="{}" x="{:.2f}%" width="{:.2f}%" y="25%" height="50%"/>').format(
+            kind, 100 * start, 100 * (end - start)
+        )
+        for start, end, kind in bar.spans
+    ]
+    if bar.line is not None:
+        shapes.append(
+            Markup('<line class="line" x1="{0:.2f}%" x2="{0:.2f}%" y1="0" y2="100%"/>').format(100 * bar.line)
+        )
+    if bar.mark is not None:
+        shapes.append(Markup('<circle class="mark" cx="{:.2f}%" cy="50%" r="4.5"/>').format(100 * bar.mark))
+    return Markup(
+        '<svg class="bar" aria-hidden="true"><line class="axis" x2="100%" y1="50%" y2="50%"/>{}</svg>'
+    ).format(Markup("").join(shapes))
+
+
+def _class(is_number: bool, *, text: bool = False) -> Markup:
+    """Return the style class of a cell: a number, or a text of the data, which may have long words."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(' class="n"') if is_number else Markup(' class="t"') if text else Markup("")
 
 
 def _paragraph(sentences: Iterable[Text], language: Language) -> str:
-    return " ".join(text.in_language(language) for text in sentences)
+    return " ".join(words(text, language) for text in sentences)
 
 
 # Markdown
@@ -249,13 +333,13 @@ def _paragraph(sentences: Iterable[Text], language: Language) -> str:
 
 def _markdown(section: Section, language: Language) -> Iterator[str]:
     if section.title:
-        yield f"## {markdown(section.title.in_language(language))}"
+        yield f"## {markdown(words(section.title, language))}"
     yield markdown(_paragraph(section.sentences, language))
-    yield "\n".join(f"- {markdown(text.in_language(language))}" for text in section.remarks)
+    yield "\n".join(f"- {markdown(words(text, language))}" for text in section.remarks)
     for table in section.tables:
-        title = markdown(table.title.in_language(language))
+        title = markdown(words(table.title, language))
         yield f"**{title}**" if title else ""
-        heads = [markdown(head.in_language(language)) for head in table.head]
+        heads = [markdown(words(head, language)) for head in table.head]
         rows = [[_markdown_cell(cell, language) for cell in row] for row in table.rows]
         is_number = numeric_columns(table)
         yield "\n".join(markdown_table(heads or [""] * len(is_number), rows, is_number))
@@ -302,14 +386,14 @@ def markdown_table(
 
 def _latex(section: Section, language: Language) -> Iterator[str]:
     if section.title:
-        yield rf"\subsection*{{{latex(section.title.in_language(language))}}}"
+        yield rf"\subsection*{{{latex(words(section.title, language))}}}"
     yield latex(_paragraph(section.sentences, language))
     if section.remarks:
-        remarks = (rf"\item {latex(text.in_language(language))}" for text in section.remarks)
+        remarks = (rf"\item {latex(words(text, language))}" for text in section.remarks)
         yield "\n".join([r"\begin{itemize}", *remarks, r"\end{itemize}"])
     for table in section.tables:
         is_number = numeric_columns(table)
-        heads = [latex(head.in_language(language)) for head in table.head]
+        heads = [latex(words(head, language)) for head in table.head]
         rows = [[latex(cell_text(cell, language)) for cell in row] for row in table.rows]
         shape = "".join("r" if right else "l" for right in is_number)
         caption = latex(_paragraph((table.title, *table.notes), language))
@@ -375,7 +459,7 @@ def _csv(section: Section, language: Language) -> Iterator[str]:
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         if table.head:
-            heads = (csv_cell(head.in_language(language)) for head in table.head)
+            heads = (csv_cell(words(head, language)) for head in table.head)
             writer.writerow(_spread_heads(heads, spread))
         for row in table.rows:
             cells = zip(row, spread, strict=True)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import mlcroissant
 import polars as pl
@@ -19,9 +18,6 @@ from every import every
 
 import merilo
 from merilo.errors import DataError, InputError, OutputError
-from merilo.reports.hb import plots
-from merilo.reports.hb.raw_study import read_raw
-from merilo.reports.hb.recomputation import recompute
 from merilo.reports.hb.registries import TABLES
 from merilo.reports.human_table import read_study
 from merilo.studies.study_folder import combined_hash
@@ -99,7 +95,7 @@ def test_the_folder_holds_every_file_that_the_guide_lists(hb: Path) -> None:
     assert {
         "raw/responses.csv", "raw/items.csv", "raw/gold.jsonl", "raw/reading.json", "annotators.csv", "consensus.csv",
         "metrics.json", "costs.json", "plan/settings.json", "report.html", "hb.ipynb", "README.md", "README_ru.md",
-        "manifest.json", "plots/en/agreement.svg", "plots/ru/controls.svg",
+        "manifest.json",
     } <= set(files)  # fmt: skip
     for readme in ("README.md", "README_ru.md"):
         text = files[readme].decode()
@@ -167,7 +163,7 @@ def test_a_changed_figure_is_named_though_its_hash_was_changed_too(hb: Path) -> 
 
 def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
     (hb / "README.md").write_text("another text")
-    (hb / "plots" / "en" / "agreement.svg").unlink()
+    (hb / "paper" / "csv" / "metrics.csv").unlink()
     (hb / "notes.txt").write_text("mine")
     (hb / ".ipynb_checkpoints").mkdir()
     (hb / ".ipynb_checkpoints" / "hb-checkpoint.ipynb").write_text("{}")
@@ -175,7 +171,7 @@ def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
     assert not found.ok
     assert not found.moved
     assert found.files.changed == ("README.md",)
-    assert found.files.missing == ("plots/en/agreement.svg",)
+    assert found.files.missing == ("paper/csv/metrics.csv",)
     assert found.files.extra == ("notes.txt",)
 
 
@@ -341,7 +337,6 @@ def test_models_and_a_dataset_of_ones_own_are_included(tmp_path: Path) -> None:
     found = merilo.verify(tmp_path / "hb")
     assert found.ok, (found.moved, found.faults)
     assert any(one.name.startswith("models.") for one in found.figures)
-    assert (tmp_path / "hb" / "plots" / "en" / "models.svg").exists()
     for name, data in contents(tmp_path / "hb").items():
         assert str(tmp_path).encode() not in data, name
     run(tmp_path / "hb")
@@ -435,37 +430,6 @@ def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
         == pytest.approx(1.25)
     )
     assert found.record.metrics["acc"].n == 8
-
-
-def test_plots_are_the_charts_of_the_page_in_one_language_each(hb: Path) -> None:
-    english = (hb / "plots" / "en" / "estimate-acc.svg").read_text()
-    russian = (hb / "plots" / "ru" / "estimate-acc.svg").read_text()
-    assert "0.2" in english
-    assert "0,2" in russian
-    assert "0.2<" not in russian
-    for path in (hb / "plots").rglob("*.svg"):
-        ET.fromstring(path.read_text())
-
-
-def test_plots_are_written_as_pdf_and_png_too_if_matplotlib_is_installed(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-    made = recompute(read_raw(base / "raw"))
-    monkeypatch.setattr(plots, "has_matplotlib", lambda: True)
-    monkeypatch.setattr(plots, "LANGUAGES", ("ru",))
-    files = plots.plot_files(made)
-    drawn = {Path(name).with_suffix("") for name in files}
-    assert len(drawn) == 4
-    for path in drawn:
-        assert files[f"{path}.pdf"].startswith(b"%PDF")
-        assert b"CreationDate" not in files[f"{path}.pdf"]
-        assert files[f"{path}.png"].startswith(b"\x89PNG")
-
-
-def test_without_matplotlib_plots_are_svg_only_and_it_is_said(hb: Path) -> None:
-    assert {path.suffix for path in (hb / "plots").rglob("*.*")} == {".svg"}
-    assert "SVG only" in (hb / "README.md").read_text()
 
 
 @pytest.mark.parametrize("rule", ["agreed", "all"])

@@ -170,7 +170,6 @@ def test_no_byte_of_the_folder_has_a_gold_answer_that_nobody_gave(words: Path) -
         ".jsonl",
         ".html",
         ".ipynb",
-        ".svg",
         ".md",
         ".txt",
     }

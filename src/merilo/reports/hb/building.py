@@ -31,7 +31,6 @@ from merilo.reports.dataset_card import (
     metadata_with_human_benchmark,
     readme_with_section,
 )
-from merilo.reports.hb import plots
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.recomputation import cost_details, pools
@@ -124,7 +123,6 @@ _FILES: Final = {
     BIBTEX_FILE: Text("the same for BibTeX"),
     "items.html": Text("a page with every item and all its answers"),
     "report.html": Text("the report as a page, in English and Russian"),
-    "plots/": Text("the plots of the report, in `en/` and `ru/`"),
     "hb.ipynb": Text(
         "a notebook that recomputes every published value from `raw/`; Run All needs only `merilo`"
     ),
@@ -144,25 +142,20 @@ _WITHHELD_FILES: Final = {
 }
 
 
-def readme_files(
-    record: Baseline, names: Iterable[str], *, version: str, plots_only_svg: bool
-) -> dict[str, bytes]:
+def readme_files(record: Baseline, names: Iterable[str], *, version: str) -> dict[str, bytes]:
     """Return the README in both languages.
 
     Args:
         record: the baseline.
         names: the names of all other files of the folder.
         version: the version of Merilo.
-        plots_only_svg: whether plots are missing as PDF and PNG.
     """
     files = sorted({*names, "manifest.json"})
-    readme = joined(_paragraphs(record, files, version, plots_only_svg=plots_only_svg), "\n\n")
+    readme = joined(_paragraphs(record, files, version), "\n\n")
     return {name: f"{readme.in_language(language)}\n".encode() for name, language in README_FILES.items()}
 
 
-def _paragraphs(
-    record: Baseline, files: list[str], version: str, *, plots_only_svg: bool
-) -> Iterator[Text | str]:
+def _paragraphs(record: Baseline, files: list[str], version: str) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=record.dataset or Text("a study"))
     if record.status == "rejected":
         yield Text(
@@ -207,11 +200,6 @@ def _paragraphs(
     if "plan/study.yaml" not in files:
         yield Text(
             "The study has no plan made with Merilo; `plan/settings.json` contains the settings that were used."
-        )
-    if plots_only_svg:
-        yield Text(
-            "The plots are SVG only, because Matplotlib is not installed (`pip install "
-            "'merilo[plots]'` adds PDF and PNG)."
         )
     yield Text(
         "To verify the values, install Merilo {version} and run this command in the folder above:",
@@ -325,17 +313,15 @@ def _files(source: ReportSource, publication: Publication) -> dict[str, bytes]:
     page = made.page(plan=source.plan, attachments=source.attachments)
     files["report.html"] = page.encode()
     files["items.html"] = made.item_page().encode()
-    files |= plots.plot_files(made)
     answered = _answered(source)
     files |= {**_cards(source), **_costs(source), **_checklist(answered), **_paper(source)}
     files[NOTEBOOK_FILE] = notebook_file(made.raw, str(content.get("dataset") or source.folder.name))
     facts = baseline_facts(made.record, source.plan, platform=source.platform)
     files |= registry_files(facts, files, answered, made.raw.responses.table, publication)
-    readmes = readme_files(made.record, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
+    readmes = readme_files(made.record, files, version=__version__)
     readmes[CARD_README] = front_matter(facts, files, answered, publication).encode() + readmes[CARD_README]
     files |= readmes
-    drawn_with = ["matplotlib"] if plots.has_matplotlib() else []
-    return {**files, MANIFEST: manifest_file(files, content["provenance"], drawn_with)}
+    return {**files, MANIFEST: manifest_file(files, content["provenance"])}
 
 
 def _cards(source: ReportSource) -> dict[str, bytes]:
@@ -474,8 +460,4 @@ def _remarks(source: ReportSource, publication: Publication) -> tuple[str, ...]:
         remarks.append("there is no study.yaml, so plan/ holds only the settings")
     if not publication.authors:
         remarks.append("no author is named, so there is no CITATION.cff")
-    if not plots.has_matplotlib():
-        remarks.append(
-            "Matplotlib is not installed, so plots are SVG only (pip install 'merilo[plots]' adds PDF and PNG)"
-        )
     return tuple(remarks)

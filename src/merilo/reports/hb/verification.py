@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -177,15 +177,14 @@ def _published(folder: Path) -> tuple[dict[str, Json], list[str]]:
     return {**figures_of(content), **tables}, faults
 
 
-def manifest_file(files: Mapping[str, bytes], made_by: Json, drawn_with: Sequence[str]) -> bytes:
+def manifest_file(files: Mapping[str, bytes], made_by: Json) -> bytes:
     """Return the manifest of a folder.
 
     Args:
         files: the contents of its other files by name.
         made_by: the provenance of the baseline: command, inputs, parameters, versions.
-        drawn_with: the libraries that drew the plots.
     """
-    libraries = {name: version(name) for name in ("numpy", "polars", "scipy", *drawn_with)}
+    libraries = {name: version(name) for name in ("numpy", "polars", "scipy")}
     content: dict[str, Json] = {
         "kind": _KIND,
         "format": _FORMAT,

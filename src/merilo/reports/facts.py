@@ -1,0 +1,919 @@
+"""What is said of a human baseline: six sections, from which pages, cards, messages and the terminal select.
+
+Each sentence about a baseline stands here once: result, people, items, agreement, doubtful items, cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+import polars as pl
+
+from merilo.baselines.baseline import Baseline
+from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.findings import SIMULATED, STATUSES
+from merilo.baselines.people_table import PEOPLE_ROWS
+from merilo.baselines.signal_counts import signal_sentences
+from merilo.datasets import names
+from merilo.datasets.declaration import CATALOGUE
+from merilo.errors import UsageError
+from merilo.estimate import Estimate
+from merilo.people.cost import paid_work
+from merilo.people.typing_errors import TYPING_ERRORS
+from merilo.records import Span, count_at, list_at, number_at, text_at, value_at
+from merilo.reports.estimates import metric_title
+from merilo.reports.table import Bar, Cell, Percent, Section, Table, estimate_text, one_line
+from merilo.statistics.intervals import wilson
+from merilo.strict_json import Json
+from merilo.text import LANGUAGES, Given, Language, Money, Text, joined
+from merilo.wording import shortened
+
+if TYPE_CHECKING:
+    from merilo.baselines.evidence import Evidence
+
+#: Who answered: people without training, or experts.
+Role: TypeAlias = Literal["people", "experts"]
+
+#: The maximum number of rows of a table; the files in the same folder hold all rows.
+MOST_ROWS: Final = 12
+
+_PLATFORMS: Final = {
+    "toloka": "Toloka",
+    "abc": "ABC Elementary",
+    "label-studio": "Label Studio",
+    "mturk": "Amazon Mechanical Turk",
+}
+
+#: How items are decided: the name of a count of the record -> its name after "a consensus was reached".
+WAYS: Final = {
+    "unanimous": Text("unanimously"),
+    "majority": Text("by a majority"),
+    "plurality": Text("by most votes without a majority"),
+    "skill": Text("by the larger sum of skill after a tie"),
+    "top_skill": Text("by the three most skilled after a tie"),
+    "glad": Text("by the abilities that GLAD estimates"),
+    "pooled": Text("by the Dawid–Skene model with a pooled confusion matrix"),
+    "weighted_median": Text("by the median weighted by the annotators' accuracies"),
+    "dawid_skene": Text("by the Dawid–Skene model"),
+    "medoid": Text("by the answer closest to the others after a tie"),
+    "parts": Text("by a majority for each number of the answer"),
+    "unresolved": Text("without a consensus"),
+}
+
+#: Why a row of the export does not count.
+REASONS: Final = {
+    "empty_input": Text("empty input"),
+    "empty_answer": Text("empty answer"),
+    "rejected": Text("rejected by the requester"),
+    "not_submitted": Text("not submitted"),
+    "same_row_twice": Text("the same row twice"),
+    "repeated": Text("repeated by the same annotator"),
+    "contradicted": Text("contradicts an answer of the same annotator"),
+    "recoded_to_nothing": Text("recoded to nothing"),
+    "missing": Text("missing"),
+    "may_be_mine": Text("marked 'may be mine'"),
+    "not_shown": Text("not shown to the author of the item"),
+    "late": Text("after the time limit"),
+    "without_annotator": Text("without an annotator"),
+    "excluded_annotator": Text("by an excluded annotator"),
+}
+
+
+class Conditions(NamedTuple):
+    """Under which conditions people answered, by the plan; empty without a plan.
+
+    Attributes:
+        planned: whether there is a plan.
+        trained: with which share of right answers to training items people were admitted.
+        restrictions: the rules, without full stops.
+        time_limit: seconds for an item.
+        skip_own: whether people skipped items that they may have written.
+        overlap: the planned number of answers an item.
+        subset: the number of drawn items, of how many, and the fields whose distribution was kept.
+        untrained: whether the plan asks people without special training.
+    """
+
+    planned: bool = False
+    trained: float | None = None
+    restrictions: tuple[Given, ...] = ()
+    time_limit: float | None = None
+    skip_own: bool = False
+    overlap: int | None = None
+    subset: tuple[int, int, tuple[str, ...]] | None = None
+    untrained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBaseline:
+    """A baseline with what its study's plan says.
+
+    Attributes:
+        record: the baseline.
+        plan: the content of `study.yaml`; empty if the study was not planned with Merilo.
+        role: who answered; also the name of their arm in the plan.
+        platform: the code of the platform; by default the one that the baseline's command named.
+    """
+
+    record: Baseline
+    plan: Mapping[str, Json] = field(default_factory=dict)
+    role: Role = "people"
+    platform: str | None = None
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """Return the tables behind the baseline; `None` if only its JSON is at hand."""
+        try:
+            return self.record.evidence
+        except UsageError:
+            return None
+
+    @property
+    def title(self) -> str | None:
+        """Return the dataset's name as it is published."""
+        record = self.record
+        name = record.dataset or text_at(record.declaration, "name") or text_at(self.plan, "dataset")
+        known = CATALOGUE.get(name.lower()) if name else None
+        return known.title if known else (one_line(name) if name else None)
+
+    @property
+    def of_benchmark(self) -> bool:
+        """Return whether the dataset is one of the benchmark, whose metadata hold `human_benchmark`."""
+        return self.record.dataset in names()
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """Return the languages of what is published: those of the plan; without one, Russian only for Russian items."""
+        planned = list_at(self.plan, "languages")
+        if planned or self.of_benchmark:
+            return tuple(language for language in LANGUAGES if language in planned or not planned)
+        first = [] if self.evidence is None else self.evidence.consensus.head(20).rows()
+        return LANGUAGES if re.search("[а-яё]", str(first), re.IGNORECASE) else ("en",)
+
+    @property
+    def conditions(self) -> Conditions:
+        """Return the conditions by the plan."""
+        plan, role = self.plan, self.role
+        if not plan:
+            return Conditions()
+        size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
+        # An even draw keeps the distribution of no field.
+        kept = [] if text_at(plan, "subset", "method") == "even" else list_at(plan, "subset", "fields")
+        fields = tuple(one_line(str(name)) for name in kept)
+        return Conditions(
+            planned=True,
+            trained=number_at(plan, "training", "threshold"),
+            restrictions=tuple(filter(None, map(_restriction, list_at(plan, "restrictions")))),
+            time_limit=number_at(plan, "arms", role, "time_limit"),
+            skip_own=value_at(plan, "arms", role, "skip_own") is True,
+            overlap=count_at(plan, "arms", role, "overlap"),
+            subset=(size, of, fields) if size is not None and of is not None and size < of else None,
+            untrained=text_at(plan, "arms", role, "kind") in {"basic", "untrained"},
+        )
+
+
+def _restriction(rule: Json) -> Given | None:
+    """Return a rule of the plan without its full stop; `None` if it has no text."""
+    given = rule if isinstance(rule, dict) else {"ru": rule, "en": rule}
+    texts: dict[Language, str] = {
+        language: text.rstrip(".")
+        for language in LANGUAGES
+        if (text := one_line(text_at(given, language) or ""))
+    }
+    return Given(texts) if texts else None
+
+
+def facts(study: PlannedBaseline, *names: str) -> list[Section]:
+    """Return what is known of a baseline: result, people, items, agreement, doubtful items, cost.
+
+    A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
+
+    Args:
+        study: the baseline.
+        names: the sections that are wanted, in their order; all by default.
+    """
+    return [_SECTIONS[name](study) for name in names or _SECTIONS]
+
+
+# Result
+
+
+def result_title(study: PlannedBaseline) -> Text:
+    """Return the title of the result: what it is of, and its status."""
+    record = study.record
+    return Text(
+        "Human baseline{name}{simulated}: {status}",
+        name=Text(" of {name}", name=study.title) if study.title else "",
+        simulated=Text(" (simulated annotators)") if record.simulated else "",
+        status=status(record),
+    )
+
+
+def status(record: Baseline) -> Text | str:
+    """Return the status in words."""
+    return next((text for name, (text, *_) in STATUSES.items() if name == record.status), record.status)
+
+
+def findings(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...]]:
+    """Return what the reader must know, a sentence each: why the result says nothing, and the rest."""
+    first, others = (
+        tuple(
+            Text("{text:capital}.", text=one.sentence)
+            for one in study.record.findings
+            if (one.rejects or one.code == SIMULATED) == void
+        )
+        for void in (True, False)
+    )
+    return first, others
+
+
+def headline(study: PlannedBaseline) -> list[Text]:
+    """Return the result in one plain sentence, that of the main metric; empty if no metric has a value."""
+    return [_measured(study, *one) for one in list(study.record.main_metrics.items())[:1]]
+
+
+def _result(study: PlannedBaseline) -> Iterator[Text]:
+    record = study.record
+    yield from findings(study)[0]
+    for name, estimate in record.main_metrics.items():
+        yield _measured(study, name, estimate)
+        if alone := _majority_alone(record, name):
+            yield Text(
+                "On the {n:# item|# items} with a majority, it is {estimate}.",
+                n=alone.n,
+                estimate=estimate_text(alone),
+            )
+        if whole := record.whole_dataset.get(name):
+            yield Text(
+                "Weighted to the whole dataset of {items:# item|# items}, it is {estimate}.",
+                items=record.sampled_from or whole.n,
+                estimate=estimate_text(whole),
+            )
+    if not record.main_metrics:
+        if record.gold is not None or record.metrics:
+            yield Text("No metric is given, because no metric could be computed.")
+        else:
+            yield Text("No metric is given, because the study has no gold answers.")
+    if any(one.ci95 for one in record.metrics.values()):
+        yield Text(
+            "Square brackets hold 95% confidence intervals, for other items and annotators drawn in the same way."
+        )
+    benchmark = record.human_benchmark
+    if study.of_benchmark and benchmark and benchmark.metrics and record.item_counts.total:
+        yield Text(
+            "The value of {key} in the dataset's metadata is that of "
+            "{items:agreed=the items with a majority only|all items with a consensus}: {n} of {total}.",
+            key="human_benchmark_expert" if study.role == "experts" else "human_benchmark",
+            items=benchmark.items,
+            n=next(iter(benchmark.metrics.values())).n,
+            total=record.item_counts.total,
+        )
+
+
+def _majority_alone(record: Baseline, name: str) -> Estimate | None:
+    """Return a metric by majorities alone, if they leave items out."""
+    alone = record.by_majority_alone.get(name)
+    return alone if alone and alone.value is not None and alone.n != record.metrics[name].n else None
+
+
+def _measured(study: PlannedBaseline, name: str, estimate: Estimate) -> Text:
+    """Say what the consensus and a single annotator score by a metric."""
+    record, role = study.record, study.role
+    n = estimate.people or record.annotator_counts.used or record.annotator_counts.kept
+    people = Text("{n:# annotator|# annotators}", context="of", n=n)
+    if role == "experts":
+        people = Text("{n:# expert|# experts}", context="of", n=n)
+    clusters = record.clusters.clusters if record.clusters else None
+    values: dict[str, Any] = {
+        "metric": metric_title(name),
+        "people": people,
+        "estimate": estimate_text(estimate),
+        "n": estimate.n,
+        "clusters": Text(" in {n:# cluster|# clusters}", n=clusters) if clusters else "",
+    }
+    if record.programs:
+        return Text("The {metric} of {people} is {estimate} on {n:# item|# items}{clusters}.", **values)
+    single, alone = record.single_person, joined([])
+    if single and single.name == name and single.value is not None:
+        alone = Text(
+            "; a single {role:experts=expert|annotator} scores {estimate}",
+            role=role,
+            estimate=estimate_text(single),
+        )
+    return Text(
+        "The {metric} of the consensus of {people} is {estimate} on {n:# item|# items}{clusters}{alone}.",
+        alone=alone,
+        **values,
+    )
+
+
+def _result_tables(study: PlannedBaseline) -> Iterator[Table]:
+    record = study.record
+    rows = list(_estimates(record))
+    low = min([0.0, *(one.value for _, one in rows if one.value is not None)])
+    notes = (
+        Text("{metric}: not computed: {reason}.", metric=name, reason=one.reason)
+        for name, one in record.metrics.items()
+        if one.value is None and one.reason
+    )
+    head = (
+        Text("who answers"), Text("from {low:g} to {high:g}", low=low, high=1), Text("estimate"),
+        Text("items", context="column"), Text("annotators", context="row"),
+    )  # fmt: skip
+    cells = tuple((name, Bar.of(one, low), one, one.n or None, one.people) for name, one in rows)
+    yield Table(Text("Estimates"), head if rows else (), cells, tuple(notes))
+    yield Table(Text("In short"), (), tuple(overview(record)))
+    yield from _group_tables(record)
+
+
+def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
+    """Yield the estimates of the table: of the consensus, of majorities and of single people."""
+    for name, estimate in record.main_metrics.items():
+        found = [(Text("all answers") if record.programs else Text("consensus"), estimate)]
+        if alone := _majority_alone(record, name):
+            found.append((Text("majority alone"), alone))
+        if whole := record.whole_dataset.get(name):
+            found.append((Text("consensus on the whole dataset"), whole))
+        single = record.single_person
+        if single and single.name == name and not record.programs:
+            found.append((Text("one person"), single))
+        if record.people and record.people.metric == name:
+            rows = record.people.rows().items()
+            found += [
+                (PEOPLE_ROWS[row], Estimate(value=one.value, n=one.n or 0, people=one.people))
+                for row, one in rows
+                if row != "one"
+            ]
+        for who, one in found:
+            if one.value is not None:
+                yield Text("{metric:capital}, {who}", metric=metric_title(name), who=who), one
+
+
+def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
+    """Yield people, items, agreement and cost: the name, the value and a detail of each."""
+    people, agreement, cost = record.annotator_counts, record.agreement, record.cost
+    yield Text("annotators", context="row"), people.total, Text("excluded: {n}", n=people.excluded or 0)
+    detail: Text | str = Text("every answer counts by itself") if record.programs else ""
+    if not record.programs and agreement.low_agreement_share is not None:
+        low, share = agreement.low_agreement, agreement.low_agreement_share
+        detail = Text("without a majority: {n} ({share:.1%})", n=low, share=share)
+    yield Text("items", context="row"), record.item_counts.total, detail
+    if agreement.krippendorff_alpha is not None:
+        detail = Text("on {n:# response|# responses}", n=agreement.n or 0)
+        if ends := agreement.ci95:
+            detail = Text("[{low:.3f}, {high:.3f}] {detail}", low=ends.low, high=ends.high, detail=detail)
+        yield Text("Krippendorff's alpha"), agreement.krippendorff_alpha, detail
+    if cost.total is not None:
+        hourly = (
+            Text("{pay} per hour", pay=Money(cost.hourly, cost.currency)) if cost.hourly is not None else ""
+        )
+        unknown = "" if cost.currency else Text("currency unknown (--currency names it)")
+        yield Text("cost"), Money(cost.total, cost.currency), joined([hourly, unknown], ", ")
+
+
+def _group_tables(record: Baseline) -> Iterator[Table]:
+    """Yield a table of the metrics by group that the dataset declares, and of the groups of each field."""
+    estimate, items = Text("estimate"), Text("items", context="column")
+    head = (Text("group"), Text("from {low:g} to {high:g}", low=0, high=1), estimate, items)
+    declared = {name: one for name, one in record.metrics.items() if "." in name and one.value is not None}
+    if declared:
+        rows = tuple(
+            (joined([metric_title(name)]), Bar.of(one), one, one.n) for name, one in declared.items()
+        )
+        yield Table(Text("By group"), head, rows)
+    if record.groups:
+        lines = tuple((one_line(one.name), Bar.of(one), one, one.n) for one in record.groups)
+        yield Table(Text("By field"), head, lines)
+
+
+# People
+
+
+def _people(study: PlannedBaseline) -> Iterator[Text]:
+    record, known, role = study.record, study.conditions, study.role
+    people, dropped = record.annotator_counts.total, record.response_counts.dropped
+    platform = _PLATFORMS.get(study.platform or text_at(record.parameters, "platform") or "")
+    if people is not None:
+        yield Text(
+            "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
+            people=people,
+            role=role,
+            platform=Text(" of the crowdsourcing platform {platform}", platform=platform) if platform else "",
+            plain=Text(" without special training") if known.untrained and known.trained is None else "",
+        )
+    if known.planned:
+        yield Text(
+            "The {role:experts=experts|annotators} saw every item in the form in which models receive it, without "
+            "solved examples.",
+            role=role,
+        )
+    if known.trained is not None:
+        yield Text(
+            "They first answered training items; those with at least {trained:%} correct answers were admitted.",
+            trained=known.trained,
+        )
+    if known.restrictions:
+        yield Text(
+            "The instruction set {number:this rule|these rules}: {rules}.",
+            number=len(known.restrictions),
+            rules=joined((Text("“{rule}”", rule=rule) for rule in known.restrictions), "; "),
+        )
+    if known.time_limit:
+        late = dropped.get("late")
+        yield Text(
+            "The time limit was {time_limit:# second|# seconds} per item.", time_limit=round(known.time_limit)
+        )
+        if late:
+            yield Text("Answers after the time limit ({late}) do not count.", late=late)
+    if known.skip_own or dropped.get("may_be_mine"):
+        skipped = dropped.get("may_be_mine", 0) + dropped.get("not_shown", 0)
+        yield Text(
+            "The {role:experts=experts|annotators} skipped items that they might have written themselves{skipped}.",
+            role=role,
+            skipped=Text(" ({n:# time|# times})", n=skipped) if skipped else "",
+        )
+    yield from _checked(study)
+
+
+def _checked(study: PlannedBaseline) -> Iterator[Text]:
+    """Say how annotators were checked, and who was excluded."""
+    record, role, annotators = study.record, study.role, study.record.annotator_counts
+    answers, people, share = record.response_counts.control, annotators.total, record.min_control_accuracy
+    if not answers:
+        if people:
+            yield Text(
+                "There were no control items, so no {role:experts=expert|annotator} was excluded.", role=role
+            )
+        return
+    if controls := record.controls.total:
+        yield Text(
+            "The tasks included {controls:# control item|# control items} with a known answer, which received "
+            "{answers:# answer|# answers}.",
+            controls=controls,
+            answers=answers,
+        )
+    else:
+        yield Text(
+            "Control items with a known answer received {answers:# answer|# answers}.", answers=answers
+        )
+    if people is not None and share is not None and not annotators.excluded:
+        yield Text(
+            "No {role:experts=expert|annotator} was excluded: all reached an accuracy of at least {share:%} on the "
+            "control items.",
+            role=role,
+            share=share,
+        )
+    elif people is not None and share is not None:
+        yield Text(
+            "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control items were excluded "
+            "with all their answers; this applied to {excluded} of {people} "
+            "{role:experts=expert|annotator}{people:|s}.",
+            role=role,
+            share=share,
+            excluded=annotators.excluded,
+            people=people,
+        )
+    if annotators.unjudged:
+        yield Text(
+            "Another {unchecked} {role:experts=expert|annotator}{unchecked:|s} had no or too few control answers "
+            "and {unchecked:was|were} kept.",
+            role=role,
+            unchecked=annotators.unjudged,
+        )
+
+
+def _signs(study: PlannedBaseline) -> Iterator[Text]:
+    """Yield signs of help by AI."""
+    record = study.record
+    signs = [*(signal_sentences(record.signals) if record.signals else ())]
+    for echo in record.echoes:
+        who = Text(" ({names})", names=[person.annotator for person in echo.named]) if echo.named else ""
+        signs.append(Text("{sentence}{who}", sentence=echo.sentence(), who=who))
+    yield from (Text("{text:capital}.", text=text) for text in signs)
+    if signs:
+        yield Text("A signal of help by AI is no proof, and nobody is excluded because of it.")
+
+
+def _people_tables(study: PlannedBaseline) -> Iterator[Table]:
+    record, evidence = study.record, study.evidence
+    if evidence is not None:
+        yield from _control_tables(evidence)
+    if suspects := record.controls.suspects:
+        rows = tuple(
+            (
+                shortened(" │ ".join(one.inputs.values()), 160),
+                one.known,
+                f"{one.most_common}: {one.most_common_answers}",
+                _of(one.correct, one.answers),
+                _of(one.good_annotators_correct, one.good_annotators_answers),
+            )
+            for one in suspects[:MOST_ROWS]
+        )
+        head = (
+            Text("control item"),
+            Text("known answer"),
+            Text("most common answer"),
+            Text("right"),
+            Text("right among good annotators"),
+        )
+        note = Text(
+            "Good annotators reach the threshold on the other control items. A control item is suspect if more than "
+            "half of them give the same other answer."
+        )
+        yield Table(Text("Suspect control items"), head, rows, (note,))
+    if came := record.participation:
+        yield Table(Text("What became of the people"), (), tuple(came.texts))
+        for one in came.personal:
+            yield Table(Given(one.question), (), tuple(one.texts))
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part}\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}{whole}"
+
+
+def _control_tables(evidence: Evidence) -> Iterator[Table]:
+    """Yield the annotators with the lowest accuracy on control items, with their intervals and the threshold."""
+    judged = evidence.annotators.filter(pl.col("controls") > 0).sort(
+        ["control_accuracy", "responses", "annotator"], descending=[False, True, False]
+    )
+    if not judged.height:
+        return
+    threshold = evidence.settings.min_control_accuracy
+    rows = []
+    for row in judged.head(MOST_ROWS).iter_rows(named=True):
+        ends = Span.of(wilson(row["controls_correct"], row["controls"]))
+        estimate = Estimate(value=row["control_accuracy"], ci95=ends)
+        excluded = Text("excluded", context="annotator") if row["excluded"] else ""
+        right = _of(row["controls_correct"], row["controls"])
+        rows.append(
+            (
+                shortened(row["annotator"], 16),
+                Bar.of(estimate, line=threshold),
+                estimate,
+                right,
+                row["responses"],
+                excluded,
+            )
+        )
+    head = (
+        Text("annotator"), Text("from {low:g} to 1", low=0), Text("accuracy"), Text("correct on control items"),
+        Text("answers", context="column"), "",
+    )  # fmt: skip
+    note = Text(
+        "The line is the threshold of {threshold:.2f}, below which an annotator is excluded. Shown: the lowest {shown} "
+        "of {total}; all are in annotators.csv.",
+        threshold=threshold,
+        shown=len(rows),
+        total=judged.height,
+    )
+    yield Table(Text("Annotators on control items"), head, tuple(rows), (note,))
+
+
+# Items
+
+
+def _items(study: PlannedBaseline) -> Iterator[Text]:
+    record, known = study.record, study.conditions
+    items, title = record.item_counts.total, study.title
+    of = Text(" of the dataset {title}", title=title) if title else ""
+    drawn, whole, fields = known.subset or (None, None, ())
+    if items is not None and drawn is None:
+        yield Text(
+            "{role:experts=Expert|Human} performance was measured on {items:# item|# items}{title}.",
+            role=study.role,
+            items=items,
+            title=of,
+        )
+    elif items is not None:
+        kept = Text(
+            " so that the distribution of the {n:field|fields} {fields} is kept",
+            n=len(fields),
+            fields=[Text("'{name}'", name=name) for name in fields],
+        )
+        how = kept if fields else Text(" at random")
+        yield Text(
+            "Of the {of:# item|# items}{title}, {drawn} {drawn:was|were} drawn{how}.",
+            of=whole,
+            title=of,
+            drawn=drawn,
+            how=how,
+        )
+        if drawn != items:
+            yield Text("Answers were collected for {items:# item|# items}.", items=items)
+    asked = record.item_counts.overlap_before_exclusion or record.item_counts.overlap
+    overlap = {size: n for size, n in asked.items() if size}
+    least, most, answers = (
+        min(overlap, default=0),
+        max(overlap, default=0),
+        sum(size * n for size, n in overlap.items()),
+    )
+    if overlap and least == most:
+        yield Text(
+            "Each item received {each:# answer|# answers}, {answers:# answer|# answers} in all.",
+            each=most,
+            answers=answers,
+        )
+    elif overlap:
+        yield Text(
+            "Each item received {least} to {most} answers{planned}, {answers:# answer|# answers} in all.",
+            least=least,
+            most=most,
+            planned=Text(" ({n} were planned)", n=known.overlap) if known.overlap else "",
+            answers=answers,
+        )
+    left = sorted(record.item_counts.overlap.items(), reverse=True)
+    if record.annotator_counts.excluded and record.response_counts.used is not None and left:
+        counts = (
+            Text("{size} on {n:# item|# items}", size=size, n=n)
+            if size
+            else Text("none on {n:# item|# items}", n=n)
+            for size, n in left
+        )
+        yield Text(
+            "After exclusion, {used:# answer remains|# answers remain}: {left}.",
+            used=record.response_counts.used,
+            left=joined(counts, ", "),
+        )
+    yield from _decided(study)
+
+
+def _decided(study: PlannedBaseline) -> Iterator[Text]:
+    """Say how items were decided, how many had a majority, and what follows for the baseline."""
+    record, needed = study.record, study.record.agreement.votes_needed
+    if record.scored:
+        yield Text(
+            "The answers were scored elsewhere: each is right or wrong and counts by itself; there is no consensus."
+        )
+        return
+    if record.programs:
+        yield Text(
+            "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its "
+            "problem; programs have no consensus."
+        )
+        return
+    if needed and min(needed) == max(needed):
+        yield Text("A majority is at least {equal:# equal answer|# equal answers}.", equal=max(needed))
+    elif needed:
+        yield Text("A majority is more than half of the answers.")
+    if needed and (record.parameters.get("aggregator"), record.parameters.get("resolve")) == (
+        "majority",
+        "none",
+    ):
+        yield Text("Items without a majority are left out of the metric.")
+    decided = {way: n for way, n in ways(record).items() if way != "unresolved"}
+    if decided:
+        (way, first), *others = decided.items()
+        rest = joined((Text(", on {n} {way}", n=n, way=WAYS[name]) for name, n in others), "")
+        if way == "unanimous":
+            yield Text(
+                "A consensus was reached on {first:# item|# items} unanimously{rest}.", first=first, rest=rest
+            )
+        else:
+            yield Text(
+                "A consensus was reached on {first:# item|# items} {way}{rest}.",
+                first=first,
+                way=WAYS[way],
+                rest=rest,
+            )
+    if unresolved := record.resolved_by.unresolved:
+        yield Text(
+            "There is no consensus on {unresolved:# item|# items}, which {unresolved:was|were} left out of "
+            "the metric.",
+            unresolved=unresolved,
+        )
+    low, allowed = record.agreement.low_agreement, record.agreement.max_low_agreement
+    if low is None or allowed is None or not record.item_counts.total:
+        return
+    if not low:
+        yield Text("Every item has a majority.")
+    elif record.status != "rejected":
+        yield Text(
+            "A majority is lacking on {low} of {items:# item|# items} ({share:%}); up to {allowed:%} were allowed.",
+            low=low,
+            items=record.item_counts.total,
+            share=low / record.item_counts.total,
+            allowed=allowed,
+        )
+
+
+def ways(record: Baseline) -> dict[str, int]:
+    """Return how many items each way decided; `majority` is without unanimous answers and most votes."""
+    counts: dict[str, int] = {name: getattr(record.resolved_by, name) for name in WAYS}
+    counts["majority"] -= counts["unanimous"] + counts["plurality"]
+    return {name: n for name, n in counts.items() if n > 0}
+
+
+def _item_tables(record: Baseline) -> Iterator[Table]:
+    responses = record.response_counts
+    used = Text("used") if record.programs else Text("used for the consensus")
+    rows = [
+        (Text("responses read"), responses.total),
+        (used, responses.used),
+        (Text("to control items"), responses.control),
+    ]
+    rows += [(REASONS.get(why, joined([why.replace("_", " ")])), n) for why, n in responses.dropped.items()]
+    yield Table(Text("How the rows were used"), (), tuple((name, n) for name, n in rows if n is not None))
+
+
+# Agreement
+
+
+def _agreement(study: PlannedBaseline) -> Iterator[Text]:
+    found = study.record.agreement
+    if found.krippendorff_alpha is not None and found.n:
+        alpha = Estimate(value=found.krippendorff_alpha, ci95=found.ci95)
+        yield Text(
+            "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: Krippendorff's alpha is "
+            "{estimate}.",
+            role=study.role,
+            n=found.n,
+            estimate=estimate_text(alpha),
+        )
+
+
+def _agreement_tables(study: PlannedBaseline) -> Iterator[Table]:
+    """Yield how many items have which share of equal answers, and how often their consensus is the gold answer."""
+    evidence = study.evidence
+    if evidence is None or study.record.programs:
+        return
+    votes = evidence.used.group_by("item", "answer").len()
+    top = votes.group_by("item").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))
+    shares = evidence.consensus.select("item", "correct").join(top, on="item", how="inner")
+    outcomes = Counter(
+        (min(int(share * 10 - 1e-9), 9), right)
+        for share, right in shares.select("share", "correct").iter_rows()
+    )
+    tenths = sorted({tenth for tenth, _ in outcomes}, reverse=True)
+    counts = {tenth: [outcomes[tenth, right] for right in (True, False, None)] for tenth in tenths}
+    most = max(map(sum, counts.values()), default=1)
+    rows: list[tuple[Cell, ...]] = []
+    for tenth, parts in counts.items():
+        ends = [place / most for place in accumulate(parts)]
+        spans = zip([0.0, *ends], ends, ("good", "bad", "neutral"), strict=False)
+        percents = Text("{low}–{high}%", low=tenth * 10, high=(tenth + 1) * 10)
+        rows.append((percents, Bar(tuple(one for one in spans if one[1] > one[0])), sum(parts), *parts[:2]))
+    head = (
+        Text("share of the most frequent answer"), Text("share"), Text("items", context="column"),
+        Text("consensus correct"), Text("consensus wrong"),
+    )  # fmt: skip
+    yield Table(Text("Items by agreement"), head, tuple(rows))
+
+
+# Doubtful items
+
+
+def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Table, ...]]:
+    """Return sentences, remarks and the table of items whose gold answer or wording is in doubt."""
+    evidence = study.evidence
+    if evidence is None:
+        return (), (), ()
+    found = study.record.doubtful
+    if found is None:
+        return _undecided(evidence, study.record)
+    if not found.height:
+        told = Text(
+            "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
+        )
+        return (told,), (), ()
+    sentence = Text(
+        "On {n:# item|# items}, the consensus is not the gold answer, or the gold answer is probably wrong: the item "
+        "is hard, there are typing errors, or the dataset has an error.",
+        n=found.height,
+    )
+    fields = shown_fields(evidence.consensus)
+    rows = []
+    for row in found.head(MOST_ROWS).iter_rows(named=True):
+        kinds = [TYPING_ERRORS[kind] for kind in (row["typing_errors"] or "").split("; ") if kind]
+        reliable, unreliable = (
+            len([*filter(None, (row[name] or "").split(", "))]) for name in ("reliable", "unreliable")
+        )
+        judged = Text("{n} of {judged}", n=reliable, judged=reliable + unreliable)
+        more = (
+            row["consensus"],
+            row["gold"],
+            Percent(row["gold_wrong"]),
+            joined(kinds, "; ") if kinds else None,
+            judged,
+        )
+        rows.append((*_item_cells(row, fields), *more))
+    head = (
+        *_ITEM_HEAD, Text("consensus", context="column"), Text("gold", context="row"),
+        Text("probability that the gold is wrong"), Text("typing errors"), Text("reliable annotators"),
+    )  # fmt: skip
+    notes = (
+        Text(
+            "The probability weights each answer by its annotator’s ability. A reliable annotator agrees with the "
+            "majority of the others on other items, or on other datasets if these were given, at least 90% as often as "
+            "the others do. Read an item before you change its gold answer: several people can make the same mistake."
+        ),
+        Text("Shown: {shown} of {total}; all are in doubtful.csv.", shown=len(rows), total=found.height),
+    )
+    return (sentence,), (), (Table(Text("Items to read"), head, tuple(rows), notes),)
+
+
+_ITEM_HEAD: Final = (Text("an item"), Text("question", context="column"), Text("answers", context="column"))
+
+
+def _item_cells(row: Mapping[str, Any], fields: list[str]) -> tuple[Cell, ...]:
+    """Return the id of an item, its texts, and the answers with their votes."""
+    asked = " │ ".join(str(row[name]) for name in fields if row.get(name) not in {None, ""})
+    name = str(row["item"] if row["id"] is None else row["id"])
+    return name, shortened(asked, 160), shortened(row["answers"] or "", 120)
+
+
+def _undecided(
+    evidence: Evidence, record: Baseline
+) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Table, ...]]:
+    """Return the items without a consensus; of programs and scored answers, those that nobody solved."""
+    wanted = pl.col("points") == 0 if record.programs else pl.col("label").is_null()
+    found = evidence.consensus.filter(wanted)
+    if not found.height:
+        return (), (), ()
+    sentence = Text(
+        "{n:# item has|# items have} no consensus: annotators disagree with each other.", n=found.height
+    )
+    if record.programs:
+        sentence = Text(
+            "Nobody solved {n:# item|# items}: the item is hard, or it is scored wrongly.", n=found.height
+        )
+    fields = shown_fields(evidence.consensus)
+    rows = tuple(_item_cells(row, fields) for row in found.head(MOST_ROWS).iter_rows(named=True))
+    note = Text("Shown: {shown} of {total}; all are in consensus.csv.", shown=len(rows), total=found.height)
+    return (sentence,), (), (Table(Text("Items to read"), _ITEM_HEAD, rows, (note,)),)
+
+
+# Cost
+
+
+def seconds(value: float) -> Text:
+    """Format a time in seconds, whole from 10 seconds on.
+
+    Example:
+        >>> seconds(26.7).en, seconds(4.46).en
+        ('27 seconds', '4.5 seconds')
+    """
+    return Text("{n:# second|# seconds}", n=round(value, 1) if value < 10 else round(value))
+
+
+def hours(value: float) -> Text:
+    """Format a time in hours, whole from 10 hours on.
+
+    Example:
+        >>> hours(8.44).en, hours(21.4).en
+        ('8.4 hours', '21 hours')
+    """
+    return Text("{n:# hour|# hours}", n=round(value, 1) if value < 10 else round(value))
+
+
+def _cost(study: PlannedBaseline) -> Iterator[Text]:
+    cost, published = study.record.cost, study.record.cost.published_way
+    if cost.median_seconds_per_answer is not None:
+        yield Text(
+            "The median time of an answer is {seconds}.", seconds=seconds(cost.median_seconds_per_answer)
+        )
+    if cost.total is None:
+        yield Text("The export has no data on pay.")
+        return
+    yield Text(
+        "The annotation cost {total}{unknown}{pages}{hourly}.",
+        total=Money(cost.total, cost.currency),
+        unknown="" if cost.currency else Text(" (the export does not name the currency)"),
+        pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
+        hourly=Text(
+            ", which is {hourly} per hour of measured time ({hours} in all)",
+            hourly=Money(cost.hourly, cost.currency),
+            hours=hours(cost.hours),
+        )
+        if cost.hourly is not None and cost.hours is not None
+        else "",
+    )
+    if study.of_benchmark and published.total is not None:
+        hourly = Text(" and {hourly} per hour", hourly=Money(published.hourly or 0.0, cost.currency))
+        yield Text(
+            "The way of the published tables, which adds the pay of a page for every test item on it, gives "
+            "{total}{hourly}.",
+            total=Money(published.total, cost.currency),
+            hourly="" if published.hourly is None else hourly,
+        )
+
+
+_SECTIONS: Final[Mapping[str, Callable[[PlannedBaseline], Section]]] = {
+    "result": lambda study: Section(
+        "result", result_title(study), (*_result(study),), findings(study)[1], (*_result_tables(study),)
+    ),
+    "people": lambda study: Section(
+        "people", Text("People"), (*_people(study),), (*_signs(study),), (*_people_tables(study),)
+    ),
+    "items": lambda study: Section(
+        "items", Text("Items"), (*_items(study),), tables=(*_item_tables(study.record),)
+    ),
+    "agreement": lambda study: Section(
+        "agreement", Text("Agreement"), (*_agreement(study),), tables=(*_agreement_tables(study),)
+    ),
+    "doubtful": lambda study: Section("doubtful", Text("Doubtful items"), *_doubtful(study)),
+    "cost": lambda study: Section("cost", Text("Cost"), (*_cost(study),)),
+}

@@ -1,0 +1,177 @@
+"""The texts that the author of a study hands in: the section of the cards, the cost report, the message with both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Final
+
+from merilo.people.cost import paid_work
+from merilo.records import mapping_at, number_at, text_at
+from merilo.reports.facts import PlannedBaseline, facts, hours
+from merilo.reports.table import Section, render
+from merilo.text import Language, Money, Text, joined
+
+#: Where the guide asks to send the report.
+RECIPIENT: Final = "mera@a-ai.ru"
+
+#: What the paragraphs about an arm begin with.
+_HEADS: Final = {"people": Text("People without training."), "experts": Text("Experts.")}
+_ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert human baseline")}
+
+#: The sections of the methodology, in the order of telling.
+_METHODOLOGY: Final = ("result", "people", "items", "agreement", "cost")
+
+
+def methodology(study: PlannedBaseline) -> list[Text]:
+    """Return how a baseline was made and its results, in paragraphs."""
+    return [joined(section.sentences) for section in facts(study, *_METHODOLOGY) if section.sentences]
+
+
+def human_baseline(arms: Mapping[str, PlannedBaseline], language: Language, more: Iterable[Text] = ()) -> str:
+    """Write the section "Human baseline" of a dataset's card in Markdown, with every detail that the guide asks for.
+
+    Args:
+        arms: `people` and, for an expert dataset, `experts`.
+        language: the language.
+        more: paragraphs that follow, such as the differences between the arms.
+    """
+    paragraphs: list[Text] = []
+    for name, study in arms.items():
+        own = methodology(study)
+        head = [joined([_HEADS.get(name, Text("{name}.", name=name)), *own[:1]]), *own[1:]]
+        paragraphs += head if len(arms) > 1 else own
+    return render([Section("", sentences=(text,)) for text in (*paragraphs, *more)], "markdown", language)
+
+
+def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
+    """Write what a study cost in Markdown: in all, and each arm with its hourly pay.
+
+    Args:
+        arms: `people` and, for an expert dataset, `experts`.
+        language: the language.
+    """
+    told = [_total(arms), *(_arm(name, study) for name, study in arms.items())]
+    return render([Section("", sentences=(text,)) for text in told], "markdown", language)
+
+
+def cost_text(
+    arms: Mapping[str, PlannedBaseline],
+    language: Language,
+    *,
+    submitted: bool = False,
+    more: Iterable[Text] = (),
+) -> str:
+    """Write the message that the guide asks to send: costs, and the methodology.
+
+    Args:
+        arms: `people` and, for an expert dataset, `experts`.
+        language: the language.
+        submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it
+            is, or if it is one of its datasets already; otherwise the author fills in the recipient.
+        more: as of `human_baseline`.
+    """
+    study = arms["people"]
+    message = Text(
+        "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
+        "this message reports the costs and the methodology of the human baseline{of}.\n\n"
+        "{costs}\n\nMethodology\n\n{methodology}\n\nBest regards,\nthe authors{of_dataset}\n",
+        recipient=RECIPIENT if submitted or study.of_benchmark else "…",
+        of=Text(" of {title}", title=study.title) if study.title else "",
+        of_dataset=Text(" of {title}", title=study.title) if study.title else Text(" of the dataset"),
+        costs=cost_report(arms, language),
+        methodology=human_baseline(arms, language, more),
+    )
+    return message.in_language(language)
+
+
+def _commissions(arms: Mapping[str, PlannedBaseline]) -> dict[str, float]:
+    """Return the platform's commission on the pay of each kind of arm, as a share; arms without one are left out."""
+    plan = arms["people"].plan
+    shares = {}
+    for name in mapping_at(plan, "arms"):
+        share = number_at(plan, "arms", name, "pay", "commission")
+        if share is not None:
+            shares["experts" if text_at(plan, "arms", name, "kind") == "expert" else "people"] = share
+    return shares
+
+
+def _total(arms: Mapping[str, PlannedBaseline]) -> Text:
+    """Say what the whole project cost, with the platform's commission where the plan has it."""
+    paid = {name: study.record.cost for name, study in arms.items() if study.record.cost.total is not None}
+    if not paid:
+        return Text("There are no data on pay.")
+    shares = _commissions(arms)
+    sums: dict[str | None, float] = {}
+    for name, cost in paid.items():
+        sums[cost.currency] = sums.get(cost.currency, 0.0) + (cost.total or 0.0) * (1 + shares.get(name, 0.0))
+    amounts = [_amount(amount, currency) for currency, amount in sums.items()]
+    total = reduce(lambda first, second: Text("{first} and {second}", first=first, second=second), amounts)
+    if paid.keys() <= shares.keys():
+        return Text(
+            "The total cost of the whole project is {total}, with the platform's commission.", total=total
+        )
+    if paid.keys() & shares.keys():
+        return Text(
+            "The total cost of the whole project is {total}, with the platform's commission for {arms} only: the plan "
+            "has no other.",
+            total=total,
+            arms=[_HEADS[name] for name in paid if name in shares],
+        )
+    return Text(
+        "The total cost of the whole project is {total}, without the platform's commission, which is not in the data.",
+        total=total,
+    )
+
+
+def _amount(amount: float, currency: str | None) -> Text:
+    if currency is None:
+        return Text("{amount} (currency not known)", amount=Money(amount, currency))
+    return joined([Money(amount, currency)])
+
+
+def each(amount: float, currency: str | None) -> Money:
+    """Return a cost per answer or item with so many digits that two are significant."""
+    digits = 2
+    while amount and round(amount, digits) < 10 ** (1 - digits) and digits < 6:
+        digits += 1
+    return Money(amount, currency, digits)
+
+
+def _arm(name: str, study: PlannedBaseline) -> Text:
+    """Say what an arm was paid in all, for an answer to a test item, and for an hour."""
+    record, arm = study.record, _ARMS.get(name, name)
+    cost = record.cost
+    if cost.total is None:
+        return Text("{arm}: there are no data on pay.", arm=arm)
+    answers = (
+        sum(size * n for size, n in record.item_counts.overlap_before_exclusion.items())
+        or record.response_counts.used
+    )
+    told = [
+        Text(
+            "{arm}: {total} was paid{pages}{answers}.",
+            arm=arm,
+            total=_amount(cost.total, cost.currency),
+            pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
+            answers=Text(
+                "; with {n:# answer|# answers} to test items, an answer cost {each} on average",
+                n=answers,
+                each=each(cost.total / answers, cost.currency),
+            )
+            if answers
+            else "",
+        )
+    ]
+    if cost.hourly is None or cost.hours is None:
+        told.append(Text("Times were not measured, so the hourly pay is not known."))
+    else:
+        hourly = Money(cost.hourly, cost.currency)
+        told.append(
+            Text(
+                "The hourly pay by measured time ({hours}) was {hourly}.",
+                hours=hours(cost.hours),
+                hourly=hourly,
+            )
+        )
+    return joined(told)
