@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PROCEDURE: Final = "Procedure"
 GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
+STUDY: Final = "The study"
 ESTIMATE: Final = "The estimate"
 PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
@@ -507,6 +508,67 @@ class InputSettings(CheckedSettings):
 DEFAULTS: Final[dict[str, Any]] = {
     one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSettings(CheckedSettings):
+    """What a new study asks, and whom; `help_of` tells what each one means. Everything else is decided in its plan."""
+
+    dataset: Annotated[
+        str | None,
+        Help(
+            "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.",
+            STUDY,
+        ),
+    ] = None
+    size: Annotated[
+        Count | None,
+        Help(
+            "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", STUDY
+        ),
+    ] = None
+    per_domain: Annotated[
+        Count | None,
+        Help(
+            "Draw this number of items from each domain (the first --field); the guide's draw for experts.",
+            STUDY,
+        ),
+    ] = None
+    field: Annotated[
+        tuple[Text, ...],
+        Help(
+            "A field whose distribution the drawn items keep; may be given several times. Default: every field that "
+            "can be kept.",
+            STUDY,
+        ),
+    ] = ()
+    seed: Annotated[Whole, Help("The seed of every draw.", STUDY)] = 0
+    language: Annotated[
+        tuple[Literal["ru", "en"], ...],
+        Help(
+            "A language of the instruction and of the site's pages, the first by default; may be given several times. "
+            "Default: en for prompts in English, else ru and en.",
+            STUDY,
+            "ru|en",
+        ),
+    ] = ()
+    audience: Annotated[
+        Literal["basic", "expert"] | None,
+        Help("Whom to ask. Default: taken from the dataset's knowledge skills.", STUDY),
+    ] = None
+    controls: Annotated[
+        Path | None, Help("A file of items with known answers. Default: the dataset's shots.", STUDY)
+    ] = None
+    control_share: Annotated[
+        float,
+        Strict(),
+        Field(gt=0, le=0.5, allow_inf_nan=False),
+        Help("The share of control items.", STUDY),
+    ] = 0.05
+    training: Annotated[
+        Path | None, Help("A file of training items, which annotators answer first, with feedback.", STUDY)
+    ] = None
+    name: Annotated[str | None, Help("The study's name. Default: the dataset's name.", OUTPUT)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

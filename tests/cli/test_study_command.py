@@ -29,7 +29,7 @@ def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> 
     assert (refused.status, (out / "frozen.json").exists()) == (1, False)
     assert refused.complaint == (
         f"merilo: {out}: people: with 6 people no model can be told from people (at least 10 are needed); with 60 "
-        "items, equality can be shown within ±0.28 only: the plan was not frozen; to freeze it nevertheless, give --yes"
+        "items, equality can be shown within ±0.32 only: the plan was not frozen; to freeze it nevertheless, give --yes"
     )
     frozen = merilo("study", "freeze", out, "--date", "2026-02-03", "--yes", "--json", "-")
     assert frozen.status == 0

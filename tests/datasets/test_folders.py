@@ -102,7 +102,7 @@ def test_a_folder_walks_the_whole_road(name: str, tmp_path: Path, monkeypatch: p
     field = {"AQUARIA": "task_type", "ruHHH-Video": "category", "ruMathVQA": "topic"}[name]
     before = (folder / META).read_bytes()
     assert f"merilo datasets new {name}" in merilo("datasets", "new", f"{name}/test.json").complaint
-    study = create_studies(folder, tmp_path / "study", fields=(f"meta.categories.{field}",), size=15)[""]
+    study = create_studies(folder, tmp_path / "study", field=(f"meta.categories.{field}",), size=15)[""]
     assert study.subset.section.fields == (f"categories.{field}",)
     assert merilo("study", "validate", "study").status == 0
     assert "no item has the field 'colour'" in merilo("datasets", "new", name, "--group", "colour").complaint

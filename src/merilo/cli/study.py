@@ -31,8 +31,7 @@ from merilo.cli.options import (
 )
 from merilo.cli.output import check_places, deliver, say, show, working
 from merilo.errors import UsageError
-from merilo.settings import OUTPUT, InputSettings, Platform
-from merilo.studies.plan_types import Audience
+from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.text import Text
 
@@ -45,6 +44,7 @@ app = typer.Typer(
 
 
 @app.command()
+@takes_settings(of=CreateSettings)
 def create(
     data: Annotated[
         Path,
@@ -53,55 +53,7 @@ def create(
         ),
     ],
     *,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data."
-        ),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            help="How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000."
-        ),
-    ] = None,
-    per_domain: Annotated[
-        int | None,
-        typer.Option(
-            help="Draw this number of items from each domain (the first --field); the guide's draw for experts."
-        ),
-    ] = None,
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A field whose distribution the drawn items keep; may be given several times. Default: every field "
-            "that can be kept."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of every draw.")] = 0,
-    language: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ru|en",
-            help="A language of the instruction and of the site's pages, the first by default; may be given several "
-            "times. Default: en for prompts in English, else ru and en.",
-        ),
-    ] = None,
-    audience: Annotated[
-        Audience | None, typer.Option(help="Whom to ask. Default: taken from the dataset's knowledge skills.")
-    ] = None,
-    controls: Annotated[
-        Path | None, typer.Option(help="A file of items with known answers. Default: the dataset's shots.")
-    ] = None,
-    control_share: Annotated[float, typer.Option(help="The share of control items.")] = 0.05,
-    training: Annotated[
-        Path | None,
-        typer.Option(help="A file of training items, which annotators answer first, with feedback."),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="The study's name. Default: the dataset's name.", rich_help_panel=OUTPUT),
-    ] = None,
+    settings: CreateSettings,
     out: Annotated[Path, typer.Option(help="The new folder of the study.", rich_help_panel=OUTPUT)],
     force: ForceOption = False,
     json_to: JsonOption = None,
@@ -113,13 +65,9 @@ def create(
     from merilo.cli.study_table import show_created  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
 
-    check_places([data, controls, training], json_to, out, force=force)
+    check_places([data, settings.controls, settings.training], json_to, out, force=force)
     with working(Text("Making the study")):
-        made = create_studies(
-            data, out, dataset=dataset, audience=audience, size=size, per_domain=per_domain, fields=field or (),
-            seed=seed, languages=language or (), controls=controls, control_share=control_share, training=training,
-            name=name, force=force,
-        )  # fmt: skip
+        made = create_studies(data, out, settings, force=force)
     for project, study in made.items():
         for warning in study.warnings:
             say(Text("warning: {text}", text=f"{project}: {warning}" if project else warning))

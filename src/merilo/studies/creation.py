@@ -18,7 +18,7 @@ from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.files import sha256
 from merilo.items import Item
-from merilo.settings import PlannedAnalysis
+from merilo.settings import CreateSettings, PlannedAnalysis
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import (
     UNFOLDED,
@@ -50,7 +50,6 @@ from merilo.studies.plan_types import (
     TRAINING_FILE,
     WEIGHTS_FILE,
     Arm,
-    Audience,
     ControlsPlan,
     SourceFile,
     Study,
@@ -68,6 +67,7 @@ from merilo.studies.study_source import (
 )
 from merilo.studies.study_tasks import domain_of
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
+from merilo.text import Language
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
@@ -148,21 +148,7 @@ class _Known:
 
 
 def create_studies(
-    path: Path,
-    out: Path,
-    *,
-    dataset: str | None = None,
-    audience: Audience | None = None,
-    size: int | None = None,
-    per_domain: int | None = None,
-    fields: Sequence[str] = (),
-    seed: int = 0,
-    languages: Sequence[str] = (),
-    controls: Path | None = None,
-    control_share: float = ControlsPlan().share,
-    training: Path | None = None,
-    name: str | None = None,
-    force: bool = False,
+    path: Path, out: Path, settings: CreateSettings | None = None, *, force: bool = False, **chosen: object
 ) -> dict[str, CreatedStudy]:
     """Make the folder of a study, or for ruDetox a folder with a study for each of the three projects.
 
@@ -171,18 +157,9 @@ def create_studies(
     Args:
         path: the dataset's file or folder.
         out: the folder to make.
-        dataset: a name of the catalogue, or the path of a declaration; by default, taken from the data.
-        audience: whom to ask; by default, taken from the dataset's knowledge skills.
-        size: how many items to draw (`choose_subset`).
-        per_domain: how many items to draw from each domain.
-        fields: the fields whose distribution the drawn items keep.
-        seed: the seed of every draw.
-        languages: the languages of the instruction and of the site, the first by default.
-        controls: a file of items with known answers; by default, the dataset's shots.
-        control_share: the share of control items, in (0, 0.5].
-        training: a file of items that annotators answer first.
-        name: the study's name; by default, the dataset's.
+        settings: what is asked, and whom; by default, the defaults of `CreateSettings`.
         force: replace an existing folder.
+        chosen: single settings by name.
 
     Returns:
         A mapping from project to its study; the one study of other datasets has an empty name.
@@ -193,44 +170,37 @@ def create_studies(
         DataError: the dataset's content does not allow the study.
         OutputError: the folder exists, or cannot be written.
     """
-    if not 0 < control_share <= 0.5:
-        raise UsageError(f"{argument('control_share')} takes a share above 0 and at most 0.5")
-    if unknown := [one for one in languages if one not in INSTRUCTION_FILES]:
-        raise UsageError(f"{argument('language')} takes {' or '.join(INSTRUCTION_FILES)}, not '{unknown[0]}'")
-    source = read_source(path, name=dataset, audience=audience)
-
-    def made(source: StudySource, folder: Path, hidden: Path, name: str | None) -> CreatedStudy:
-        try:
-            subset = choose_subset(
-                source.split, source.declared, size=size, per_domain=per_domain, fields=fields, seed=seed
-            )
-        except DataError as error:
-            if error.place.file:
-                raise
-            raise DataError(error.marked, file=source.file, field=error.place.field) from error
-        known = _divide(source, subset, controls=controls, training=training, share=control_share, seed=seed)
-        domains = fields if per_domain is not None else ()
-        plan = _plan(
-            source,
-            subset,
-            known,
-            folder,
-            domains=domains,
-            seed=seed,
-            share=control_share,
-            name=name,
-            languages=languages,
-        )
-        return _written(source, subset, known, plan, out=folder, hidden=hidden)
-
+    wishes = CreateSettings.of(chosen, settings)
+    source = read_source(path, name=wishes.dataset, audience=wishes.audience)
     with new_folder(out, force=force) as hidden:
         if source.declared.name != JUDGED:
-            return {"": made(source, out, hidden, name)}
+            return {"": _made(source, out, hidden, wishes)}
         studies = {}
         for project, judged in judging_sources(source).items():
             (hidden / project).mkdir()
-            studies[project] = made(judged, out / project, hidden / project, f"{name or JUDGED}-{project}")
+            own = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
+            studies[project] = _made(judged, out / project, hidden / project, own)
         return studies
+
+
+def _made(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings) -> CreatedStudy:
+    """Write the files of a study to `hidden`, which is moved to `out` later."""
+    try:
+        subset = choose_subset(
+            source.split,
+            source.declared,
+            size=wishes.size,
+            per_domain=wishes.per_domain,
+            fields=wishes.field,
+            seed=wishes.seed,
+        )
+    except DataError as error:
+        if error.place.file:
+            raise
+        raise DataError(error.marked, file=source.file, field=error.place.field) from error
+    known = _divide(source, subset, wishes)
+    plan = _plan(source, subset, known, out, wishes)
+    return _written(source, subset, known, plan, out=out, hidden=hidden)
 
 
 def _written(
@@ -285,17 +255,10 @@ def _written(
     )
 
 
-def _divide(
-    source: StudySource,
-    subset: ChosenSubset,
-    *,
-    controls: Path | None,
-    training: Path | None,
-    share: float,
-    seed: int,
-) -> _Known:
+def _divide(source: StudySource, subset: ChosenSubset, wishes: CreateSettings) -> _Known:
     """Divide the solved items: training and controls of their own files first, then shots."""
     test, declared = source.split.items, source.declared
+    controls, training, share = wishes.controls, wishes.training, wishes.control_share
     _refuse_known(declared, controls, training)
     unknown = declared.answer.kind == "program" or declared.rated
 
@@ -332,7 +295,7 @@ def _divide(
     ids = {str(item.id) for item in test}
     known.training = _apart(known.training, ids, "training")
     if rest := _free(solved, taken):
-        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=seed)
+        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
         known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
         taken.update(comparable(known.controls.items))
     if controls is not None:
@@ -412,19 +375,11 @@ def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
 
 
 def _plan(
-    source: StudySource,
-    subset: ChosenSubset,
-    known: _Known,
-    out: Path,
-    *,
-    domains: Sequence[str],
-    seed: int,
-    share: float,
-    name: str | None,
-    languages: Sequence[str],
+    source: StudySource, subset: ChosenSubset, known: _Known, out: Path, wishes: CreateSettings
 ) -> Study:
     arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
     if source.audience == "expert":
+        domains = wishes.field if wishes.per_domain is not None else ()
         domain = _domain_field(source.declared, subset.items, domains)
         arms["experts"] = Arm(kind="expert", items_per_person=EXPERT_ITEMS, skip_own=True, domain=domain)
     declared = source.declared
@@ -434,16 +389,16 @@ def _plan(
         for name in grouping_fields(declared)
         if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
     ]
-    every = spacing(share)
-    chosen = tuple(one for name in languages for one in INSTRUCTION_FILES if one == name)
+    every = spacing(wishes.control_share)
+    chosen: tuple[Language, ...] = tuple(dict.fromkeys(wishes.language))
     chosen = chosen or (("en",) if in_english(declared, subset.items) else ("ru", "en"))
     return Study(
-        study=name or declared.name,
+        study=wishes.name or declared.name,
         dataset=declared.name
         if source.declaration_file is None and declared.name in CATALOGUE
         else DECLARATION_FILE,
         languages=chosen,
-        seed=seed,
+        seed=wishes.seed,
         # The plan is published, and an absolute path would name folders of the author's machine.
         source=SourceFile(
             file=shown(Path(os.path.relpath(source.file, out)).as_posix()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from merilo.errors import DataError, UsageError
@@ -12,40 +11,10 @@ from merilo.items import Item
 from merilo.wording import listed
 
 
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Questions with the same domain and the same values of all fields.
-
-    Attributes:
-        values: the domain, then the value of each field.
-        available: the number of available questions.
-        taken: the number of questions drawn.
-    """
-
-    values: tuple[str, ...]
-    available: int
-    taken: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The questions that were drawn.
-
-    Attributes:
-        items: the questions, in the dataset's order.
-        strata: available and drawn questions by domain and fields.
-        short: domains with fewer questions than asked for -> how many they have.
-    """
-
-    items: tuple[Item, ...]
-    strata: tuple[Stratum, ...]
-    short: Mapping[str, int]
-
-
-def sample_questions(
-    items: Sequence[Item], per_domain: int, *, domain: str | None, fields: Sequence[str] = (), seed: int
-) -> Sample:
-    """Draw N questions per domain, balanced over the values of fields, such as difficulty within subdomain.
+def draw_evenly(
+    items: Sequence[Item], per_domain: int, fields: Sequence[str], *, seed: int
+) -> tuple[list[int], dict[str, int]]:
+    """Draw N questions per domain, balanced over the values of further fields, such as difficulty within subdomain.
 
     Each value gets an equal share. If a value has fewer questions than its share, all of them are taken and
     the remaining share is divided among the other values. A remainder goes to values drawn at random.
@@ -53,43 +22,31 @@ def sample_questions(
     Args:
         items: the dataset.
         per_domain: N, the number of questions per domain.
-        domain: the field of the domain, in `meta` or `inputs`; `None` treats all items as one domain.
-        fields: the fields to balance, coarsest first.
+        fields: the field of the domain, then those to balance, the coarsest first; in `meta` or `inputs`.
         seed: the random seed.
 
     Returns:
-        The sample.
+        The places of the drawn questions, in order; and the domains with fewer questions than N with their number.
 
     Raises:
-        UsageError: `per_domain` is below 1, or no item has one of the fields.
+        UsageError: no item has one of the fields.
         DataError: some items lack a field that others have.
     """
-    if per_domain < 1:
-        raise UsageError(f"the number of questions per domain must be at least 1, not {per_domain}")
-    names = [*([domain] if domain else []), *fields]
-    for name in names:
+    for name in fields:
         _require(items, name)
-    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    cells: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, item in enumerate(items):
-        key = (
-            "" if domain is None else str(value_of(item, domain)),
-            *(str(value_of(item, f)) for f in fields),
-        )
-        places[key].append(place)
+        cells[tuple(str(value_of(item, name)) for name in fields)].append(place)
     random = Random(seed)  # noqa: S311 - a reproducible sample, not a secret
-    taken: dict[tuple[str, ...], int] = {}
+    drawn: list[int] = []
     short = {}
-    for name in sorted({key[0] for key in places}):
-        own = {key: len(found) for key, found in sorted(places.items()) if key[0] == name}
-        if sum(own.values()) < per_domain:
-            short[name] = sum(own.values())
-        taken |= _spread(per_domain, own, 1, random)
-    drawn = [place for key, n in taken.items() for place in random.sample(places[key], n)]
-    return Sample(
-        tuple(items[place] for place in sorted(drawn)),
-        tuple(Stratum(key, len(places[key]), n) for key, n in taken.items()),
-        short,
-    )
+    for domain in sorted({key[0] for key in cells}):
+        there = {key: len(places) for key, places in sorted(cells.items()) if key[0] == domain}
+        if sum(there.values()) < per_domain:
+            short[domain] = sum(there.values())
+        for key, n in _spread(per_domain, there, 1, random).items():
+            drawn += random.sample(cells[key], n)
+    return sorted(drawn), short
 
 
 def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:

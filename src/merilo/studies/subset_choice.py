@@ -17,7 +17,7 @@ from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset
 from merilo.studies.platform_tasks import study_templates
-from merilo.studies.question_sampling import sample_questions, value_of
+from merilo.studies.question_sampling import draw_evenly, value_of
 from merilo.studies.study_folder import ItemWeight
 
 #: Datasets of up to so many items are asked whole.
@@ -105,47 +105,21 @@ def choose_subset(
         UsageError: the options contradict each other, no item has a field, or the size is larger than the dataset.
         DataError: an item lacks a field that the draw needs, or its prompt names a field that it does not have.
     """
-    n = len(split.items)
-    if size is not None and per_domain is not None:
-        raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
-    for name, count, most in (("size", size, n), ("per_domain", per_domain, n)):
-        if count is not None and not 1 <= count <= most:
-            raise UsageError(f"{argument(name)} takes a number from 1 to {most}, the items of the dataset")
-    wanted = size or (n if n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    n, wanted = len(split.items), _wanted(split, declared, size, per_domain)
     draws = per_domain is not None or wanted < n
-    if draws and (split.lengths or "grade_norm" in declared.metrics):
-        what = "dialogues" if split.lengths else "complete variants of the exam"
-        raise UsageError(
-            f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
-            f"give {argument('size', str(n))}"
-        )
     # Where nothing is drawn, fields are only shown, so that they may have more values.
     room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
     kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
     if fields and (lost := [one for one in dropped if one.name in fields]):
         raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
+    places = list(range(n))
     short: dict[str, int] = {}
-    design: list[KeptField] = []
+    design: tuple[KeptField, ...] = ()
     if per_domain is not None:
-        names = [*fields] or [
-            name for name in grouping_fields(declared) if any(value_of(item, name) for item in split)
-        ]
-        if not names:
-            raise UsageError(
-                f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
-            )
-        sample = sample_questions(split.items, per_domain, domain=names[0], fields=names[1:], seed=seed)
-        ids = {item.id for item in sample.items}
-        places = [place for place, item in enumerate(split.items) if item.id in ids]
-        short = dict(sample.short)
-        design = [_as_field(name, [str(value_of(item, name)) for item in split]) for name in names]
-    elif draws and kept:
-        places = draw_balanced(kept, wanted, seed=seed)
+        design = _domain_fields(split, declared, fields)
+        places, short = draw_evenly(split.items, per_domain, [one.name for one in design], seed=seed)
     elif draws:
-        same = KeptField("all", ("all",), (0,) * n)
-        places = draw_balanced([same], wanted, seed=seed)
-    else:
-        places = list(range(n))
+        places = draw_balanced(kept or [KeptField("all", ("all",), (0,) * n)], wanted, seed=seed)
     section = DrawnSubset(
         all=len(places) == n,
         size=len(places),
@@ -163,6 +137,40 @@ def choose_subset(
         weights=_weights(kept, places, n, design),
         short=short,
     )
+
+
+def _wanted(split: Split, declared: Dataset, size: int | None, per_domain: int | None) -> int:
+    """Return how many items are wanted, unless they are drawn by domain.
+
+    Raises:
+        UsageError: both numbers are given, one is larger than the dataset, or its items are scored as a whole.
+    """
+    n = len(split.items)
+    if size is not None and per_domain is not None:
+        raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
+    for name, count in (("size", size), ("per_domain", per_domain)):
+        if count is not None and not 1 <= count <= n:
+            raise UsageError(f"{argument(name)} takes a number from 1 to {n}, the items of the dataset")
+    wanted = size or (n if n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    if (per_domain is not None or wanted < n) and (split.lengths or "grade_norm" in declared.metrics):
+        what = "dialogues" if split.lengths else "complete variants of the exam"
+        raise UsageError(
+            f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
+            f"give {argument('size', str(n))}"
+        )
+    return wanted
+
+
+def _domain_fields(split: Split, declared: Dataset, fields: Sequence[str]) -> tuple[KeptField, ...]:
+    """Return the field of the domains and those to balance within: the given ones, or the dataset's groups."""
+    names = fields or [
+        name for name in grouping_fields(declared) if any(value_of(item, name) for item in split)
+    ]
+    if not names:
+        raise UsageError(
+            f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
+        )
+    return tuple(_as_field(name, [str(value_of(item, name)) for item in split]) for name in names)
 
 
 def _shares(fields: Sequence[KeptField], places: Sequence[int]) -> list[CategoryShare]:
