@@ -17,8 +17,8 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 # Compiled modules are kept: without them, every process that a test starts compiles Merilo and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Benchmarks that benchmarks/coverage.py calls.
-WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py post_stratified_coverage.py cluster_coverage.py part_coverage.py populations.py appendix.py)
+# Simulated studies that benchmarks/coverage.py imports.
+WITHIN_COVERAGE := benchmarks/simulation.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench docs catalogue lock format clean

@@ -13,6 +13,7 @@ from compared_pools import RUN, answers, asked, items_of, pools
 from compared_study import guesses, model, study
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
+from merilo.statistics.paired_tests import holm
 from scripted_respondent import ScriptedBackend
 from study_people import NAMES, answered, bundled_study, visits
 
@@ -21,7 +22,6 @@ from merilo.datasets import dataset, names
 from merilo.errors import DataError, UsageError
 from merilo.items import Item, Split, read_split, write_splits
 from merilo.reports.comparison import Comparison
-from merilo.statistics.paired_tests import holm
 
 LABELS = "ABCD"
 

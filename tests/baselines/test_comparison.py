@@ -9,12 +9,12 @@ import pytest
 from compared_study import LABELS, guesses, model, study
 from hypothesis import given
 from hypothesis import strategies as st
+from merilo.statistics.paired_tests import holm
 
 import merilo
 from merilo.baselines.comparison import Beside, Margin, Pair, Row, judged
 from merilo.estimate import Estimate
 from merilo.statistics.crossed import Crossed, Influence, crossed
-from merilo.statistics.paired_tests import holm
 
 
 def rows(path: Path) -> list[dict[str, str]]:

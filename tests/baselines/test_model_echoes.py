@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from merilo.statistics.paired_tests import holm
 from numpy.typing import NDArray
 
 import merilo
 from merilo.baselines.model_echoes import ALPHA, at_least, echoes
-from merilo.statistics.paired_tests import holm
 
 PEOPLE, ITEMS, OVERLAP = 30, 120, 5
 

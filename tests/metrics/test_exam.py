@@ -216,7 +216,7 @@ def test_variants_are_what_the_interval_draws() -> None:
     answers = {one.id: right(one) if one.meta["variant"] % 2 else "мимо" for one in items}
     interval = grade_norm(items, answers).interval
     assert interval is not None
-    assert "bootstrap over variants" in interval.method or interval.method == "Wilson score"
+    assert interval.method == "Wilson's form over variants"
     assert interval.high - interval.low > 0.4, (
         "ten variants of two sorts say little, however many items they hold"
     )

@@ -75,15 +75,4 @@ def test_one_generation_each_is_a_proportion() -> None:
     score = passed([(1, 1)] * 90 + [(1, 0)] * 10, 1)
     assert score.value == pytest.approx(0.9)
     assert score.interval is not None
-    assert score.interval.method == "Wilson score"
-
-
-def test_the_interval_is_drawn_with_the_seed_that_it_names() -> None:
-    counts = [(10, c) for c in range(11)] * 3
-    first, again, other = (passed(counts, 5, seed=seed).interval for seed in (5, 5, 6))
-    assert first is not None
-    assert other is not None
-    assert first == again
-    assert (first.low, first.high) != (other.low, other.high)
-    assert first.method.endswith("seed 5)")
-    assert first.level == 0.95
+    assert (score.interval.low, score.interval.high) == pytest.approx((0.825, 0.945), abs=2e-3)

@@ -1,12 +1,8 @@
 """Coefficients of agreement and their intervals, against references and brute force; agreement within groups."""
 
-import itertools
 import math
-import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import krippendorff
@@ -20,22 +16,15 @@ from simulated_votes import small_votes
 import merilo
 from merilo.errors import UsageError
 from merilo.people.agreement import (
-    Deletions,
-    LeaveOneOut,
-    agreement_by,
-    alpha_of_numbers,
-    fleiss_kappa,
-    gwet_ac1,
-    interval_from_deletions,
-    jackknife_interval,
-    jackknife_variance,
+    alpha_estimate,
+    alpha_influence,
     krippendorff_alpha,
     majority_sizes,
     measure,
 )
 from merilo.people.votes import Votes
 from merilo.settings import Level
-from merilo.statistics.crossed_difference import skewed_quantile
+from merilo.statistics.crossed import crossed
 
 
 @st.composite
@@ -114,253 +103,106 @@ def test_an_unknown_level_and_wrong_values_are_refused() -> None:
         krippendorff_alpha(votes, "interval", values=[1, math.nan])
 
 
-def answers_of(votes: Votes) -> list[list[int]]:
-    """The labels that each item got, for items that got any."""
-    lists = [votes.label[votes.item == item].tolist() for item in range(votes.items)]
-    return [labels for labels in lists if labels]
-
-
-def pairs_and_shares(votes: Votes) -> tuple[float, list[float]]:
-    """Agreeing pairs by listing every pair of answers to one item, and the mean share of each label."""
-    agreeing = [
-        np.mean([a == b for a, b in itertools.permutations(labels, 2)])
-        for labels in answers_of(votes)
-        if len(labels) > 1
-    ]
-    shares = [
-        np.mean([labels.count(k) / len(labels) for labels in answers_of(votes)] or [0])
-        for k in range(votes.labels)
-    ]
-    return (float(np.mean(agreeing)) if agreeing else math.nan), shares
-
-
-@given(votes=small_votes())
-def test_fleiss_kappa_is_what_listing_every_pair_gives(votes: Votes) -> None:
-    observed, shares = pairs_and_shares(votes)
-    chance = sum(p * p for p in shares)
-    expected = (observed - chance) / (1 - chance) if chance < 1 - 1e-12 else math.nan
-    assert fleiss_kappa(votes) == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-@given(votes=small_votes())
-def test_gwets_ac1_is_what_listing_every_pair_gives(votes: Votes) -> None:
-    if votes.labels < 2:
-        assert math.isnan(gwet_ac1(votes))
-        return
-    observed, shares = pairs_and_shares(votes)
-    chance = sum(p * (1 - p) for p in shares) / (votes.labels - 1)
-    assert gwet_ac1(votes) == pytest.approx((observed - chance) / (1 - chance), abs=1e-12, nan_ok=True)
-
-
-def test_fleiss_own_example() -> None:
-    """Ten items, fourteen raters, five labels: kappa 0.210 (the table that textbooks repeat)."""
-    table = [
-        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-    ]  # fmt: skip
-    rows = [
-        (item, label) for item, counts in enumerate(table) for label, n in enumerate(counts) for _ in range(n)
-    ]
-    item, label = np.array(rows).T
-    votes = Votes(item, np.tile(np.arange(14), 10), label, 10, 14, 5)
-    assert fleiss_kappa(votes) == pytest.approx(0.20993, abs=1e-5)
-
-
-def test_ac1_stays_high_where_nearly_all_say_the_same_and_kappa_does_not() -> None:
-    table = np.zeros((100, 2), dtype=int)
-    table[0, 0] = table[1, 1] = 1
-    item, annotator = np.divmod(np.arange(200), 2)
-    votes = Votes(item, annotator, table.reshape(-1), 100, 2, 2)
-    assert fleiss_kappa(votes) < 0
-    assert gwet_ac1(votes) > 0.95
-
-
-def panel(seed: int, items: int = 120, annotators: int = 5, skill: float = 0.7) -> Votes:
-    rng = np.random.default_rng(seed)
-    item, annotator = np.divmod(np.arange(items * annotators), annotators)
-    truth = rng.integers(0, 3, items)
-    label = np.where(rng.random(item.size) < skill, truth[item], rng.integers(0, 3, item.size))
-    return Votes(item, annotator, label, items, annotators, 3)
-
-
-def without_each(votes: Votes, coefficient: Callable[[Votes], float]) -> list[np.ndarray]:
-    """The coefficient without each item, each annotator and each answer, by leaving them out one at a time."""
-    rows = np.arange(len(votes))
-    return [
-        np.array([coefficient(votes.where(codes != code)) for code in np.unique(codes)])
-        for codes in (votes.item, votes.annotator, rows)
-    ]
-
-
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 @given(votes=small_votes(min_labels=2))
-def test_deletions_in_closed_form_are_those_of_leaving_out_one_at_a_time(votes: Votes) -> None:
-    study = LeaveOneOut.of(votes)
-    interval_level = partial(krippendorff_alpha, level="interval")
-    cases = [(study.alpha(), krippendorff_alpha)]
-    if len(votes):
-        cases.append((alpha_of_numbers(votes, "interval", None), interval_level))
-    for found, coefficient in cases:
-        for mine, plain in zip(
-            (found.items, found.annotators, found.answers), without_each(votes, coefficient), strict=True
-        ):
-            defined = np.isfinite(plain)
-            assert mine[defined] == pytest.approx(plain[defined], abs=1e-9)
-            # Where one label remains the coefficient is not defined; nothing disagrees, so it counts as 1.
-            assert np.all(np.isnan(mine[~defined]) | (mine[~defined] == 1))
+def test_influences_are_those_of_leaving_out_one_at_a_time(level: Level, votes: Votes) -> None:
+    pairable = votes.where(np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2)
+    ranks = np.bincount(pairable.label, minlength=votes.labels)
+    # Ranks stay as they are.
+    values = np.cumsum(ranks) - ranks / 2 if level == "ordinal" else None
+    same = "interval" if level == "ordinal" else level
+    value = krippendorff_alpha(votes, same, values=values)
+    if not math.isfinite(value):
+        assert alpha_estimate(votes, level).value is None
+        return
+    found, items, influence = alpha_influence(votes, level)
+    assert found == pytest.approx(value)
+    assert items == len(np.unique(pairable.item))
+
+    def moved(masks: list[np.ndarray]) -> np.ndarray:
+        left = [krippendorff_alpha(pairable.where(mask), same, values=values) for mask in masks]
+        there = np.array([1.0 if math.isnan(one) else one for one in left])
+        return (there.mean() - there) * (1 - 1 / len(there))
+
+    without_items = [pairable.item != item for item in np.unique(pairable.item)]
+    without_answers = [np.arange(len(pairable)) != place for place in range(len(pairable))]
+    assert influence.items == pytest.approx(moved(without_items), abs=1e-9)
+    assert influence.answers == pytest.approx(moved(without_answers), abs=1e-9)
 
 
-def test_the_jackknife_variance_of_a_mean_is_that_of_textbooks() -> None:
-    sample = np.random.default_rng(0).normal(size=30)
-    deleted = np.array([np.delete(sample, row).mean() for row in range(30)])
-    assert jackknife_variance(deleted) == pytest.approx(sample.var(ddof=1) / 30)
-    assert math.isnan(jackknife_variance(np.ones(1)))
+def crowd(rng: np.random.Generator, items: int, people: int, overlap: int) -> Votes:
+    """Two labels; people differ in how often they are right."""
+    skill = rng.uniform(0.6, 1.0, people)
+    person = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
+    item = np.repeat(np.arange(items), overlap)
+    right = rng.random(item.size) < skill[person]
+    label = np.where(right, item % 2, 1 - item % 2)
+    return Votes(*(column.astype(np.int32) for column in (item, person, label)), items, people, 2)
 
 
-def deleted(variance: float, n: int) -> np.ndarray:
-    """Coefficients after n deletions with this jackknife variance, symmetric around 0.5."""
-    return 0.5 + np.resize([1, -1], n) * math.sqrt(variance / (n - 1))
+def test_the_interval_covers_alpha_of_other_annotators_and_items() -> None:
+    rng = np.random.default_rng(0)
+    true = krippendorff_alpha(crowd(rng, 20_000, 2_000, 5))
+    inside = 0
+    for _ in range(100):
+        ends = alpha_estimate(crowd(rng, 100, 15, 5)).ci95
+        assert ends is not None
+        inside += ends.low <= true <= ends.high
+    assert inside >= 90
 
 
-def test_the_lower_bound_allows_for_an_annotator_more_who_guesses() -> None:
-    # Worked by hand: 10 annotators with equal shares of the answers and A = 0.5, so that one who guesses changes A by -0.1.
-    deletions = Deletions(deleted(0.004, 100), deleted(0.009, 10), deleted(0.003, 500))
-    found = interval_from_deletions(0.5, deletions, 100, np.full(10, 0.1))
-    variance = 0.004 + 0.009 - 0.003
-    assumed = (1 / 11) * (10 / 11) * 10 * 0.1**2
-    third = (1 / 11) * (10 / 11) * (1 - 2 / 11) * 10 * -(0.1**3)
-    t = skewed_quantile(2.2621571628, -third / (variance + assumed) ** 1.5)
-    assert t > 2.4
-    assert found.low == pytest.approx(max(0.5 - t * math.sqrt(variance + assumed), 0.0))
-    by_people = 2.2621571628 * math.sqrt(0.006)
-    lowered = 2.2621571628 * math.sqrt(variance) - 0.25 / 11
-    assert lowered > 1.96 * math.sqrt(variance)
-    assert found.high == pytest.approx(0.5 + lowered + by_people**2 / 2)
-    assert found.method == "jackknife over items and annotators, t with 9 degrees of freedom"
-
-
-def test_annotators_who_do_most_of_the_work_leave_fewer_degrees_of_freedom() -> None:
-    deletions = Deletions(deleted(0.004, 100), deleted(0.009, 10), deleted(0.003, 500))
-    shares = np.array([0.28, *[0.08] * 9])
-    found = interval_from_deletions(0.5, deletions, 100, shares)
-    assert found.method.endswith("t with 6 degrees of freedom")
-    assert found.low < interval_from_deletions(0.5, deletions, 100, np.full(10, 0.1)).low
-
-
-def guessers_do_most_of_the_work(seed: int) -> Votes:
-    """Answers of 24 people; each guesses with the probability 0.04 and then does six times the work of others."""
-    rng = np.random.default_rng(seed)
-    guesses = rng.random(24) < 0.04
-    busy = np.log(np.where(guesses, 6.0, 1.0)) + 0.7 * rng.standard_normal(24)
-    annotator = np.argsort(-(busy + rng.gumbel(size=(200, 24))), axis=1)[:, :5].ravel()
-    item, truth = np.repeat(np.arange(200), 5), rng.integers(0, 4, 200)
-    right = ~guesses[annotator] & (rng.random(1000) < 0.85)
-    return Votes(item, annotator, np.where(right, truth[item], rng.integers(0, 4, 1000)), 200, 24, 4)
-
-
-def test_the_interval_covers_alpha_where_people_who_guess_do_most_of_the_work() -> None:
-    studies = [guessers_do_most_of_the_work(seed) for seed in range(150)]
-    truth = np.mean([krippendorff_alpha(votes) for votes in studies])
-    intervals = [jackknife_interval(votes) for votes in studies]
-    covered = sum(interval.low <= truth <= interval.high for interval in intervals)
-    assert covered >= 138  # 92 %
-
-
-@pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.79), (200, 0.95)])
-def test_unanimous_annotators_leave_room_for_others_who_disagree(annotators: int, low: float) -> None:
-    item, annotator = np.divmod(np.arange(100 * annotators), annotators)
-    found = jackknife_interval(Votes(item, annotator, item % 2, 100, annotators, 2))
-    assert found.low == pytest.approx(low, abs=0.01)
-    assert found.high == 1
+@pytest.mark.parametrize(("people", "low"), [(3, -0.8), (25, 0.8), (200, 0.94)])
+def test_unanimous_annotators_leave_room_for_others_who_guess(people: int, low: float) -> None:
+    item, person = np.divmod(np.arange(300), 3)
+    columns = (item, (item + person) % people, item % 2)
+    votes = Votes(*(column.astype(np.int32) for column in columns), 100, people, 2)
+    found = alpha_estimate(votes)
+    assert found.value == 1
+    assert found.ci95 is not None
+    assert found.ci95.high == 1
+    assert found.ci95.low > low - 0.1
 
 
 def test_an_annotator_who_disagrees_with_all_others_widens_the_interval() -> None:
-    votes = panel(1, items=400, annotators=8)
-    careless = votes.annotator == 0
-    guesses = np.random.default_rng(3).integers(0, 3, int(careless.sum()))
-    label = votes.label.copy()
-    label[careless] = guesses
-    mixed = jackknife_interval(replace(votes, label=label))
-    alike = jackknife_interval(votes)
-    assert mixed.high - mixed.low > 1.5 * (alike.high - alike.low)
+    votes = crowd(np.random.default_rng(0), 100, 6, 6)
+    opposed = replace(votes, label=np.where(votes.annotator == 0, 1 - votes.label, votes.label))
+    widths = []
+    for one in (votes, opposed):
+        value, _, influence = alpha_influence(one)
+        low, high = crossed(value, influence, (-1.0, 1.0)).interval() or (0, 0)
+        widths.append(high - low)
+    assert widths[1] > widths[0]
 
 
-def test_two_annotators_have_an_interval_over_items_alone() -> None:
-    found = jackknife_interval(panel(2, annotators=2))
-    assert found.method == "jackknife over items alone, t with 119 degrees of freedom"
+def test_items_of_one_cluster_count_as_one() -> None:
+    votes = crowd(np.random.default_rng(0), 100, 12, 4)
+    texts = replace(votes, cluster=np.arange(100, dtype=np.int32) // 10)
+    found = alpha_influence(texts)[2]
+    assert len(found.items) == 10
+    assert found.items.sum() == pytest.approx(alpha_influence(votes)[2].items.sum())
 
 
-def test_no_interval_from_one_item() -> None:
-    assert jackknife_interval(Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 1]]), 1, 3, 2)) is None
-
-
-@pytest.mark.parametrize("level", ["ordinal", "interval"])
-def test_many_items_are_deleted_in_groups(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
-    votes = panel(5, items=600, annotators=6)
-    one_at_a_time = jackknife_variance(alpha_of_numbers(votes, level, None).items)
-    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "VISITED", 1)
-    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "FEWEST_GROUPS", 60)
-    grouped = alpha_of_numbers(votes, level, None)
-    assert grouped.items.size == 60
-    assert grouped.annotators.size == 6
-    assert jackknife_variance(grouped.items) == pytest.approx(one_at_a_time, rel=0.4)
-
-
-@pytest.mark.thorough
-def test_the_interval_covers_the_coefficient_of_other_annotators_and_items() -> None:
-    def drawn(seed: int, items: int, annotators: int, overlap: int) -> Votes:
-        """Answers of people of very different skill."""
-        rng = np.random.default_rng(seed)
-        item = np.repeat(np.arange(items), overlap)
-        start = rng.integers(0, annotators, items)
-        annotator = ((start[:, None] + np.arange(overlap)) % annotators).ravel()
-        skill = rng.beta(4, 2, annotators)
-        truth = rng.integers(0, 3, items)
-        label = np.where(rng.random(item.size) < skill[annotator], truth[item], rng.integers(0, 3, item.size))
-        return Votes(item, annotator, label, items, annotators, 3)
-
-    many = measure(drawn(0, 100_000, 500_000, 5), interval=False)
-    intervals = [jackknife_interval(drawn(seed + 1, 100, 15, 5)) for seed in range(200)]
-    assert 182 <= sum(one.low <= many.krippendorff_alpha <= one.high for one in intervals) <= 199
-
-
-def test_free_answers_have_an_interval_without_a_table_of_items_by_labels() -> None:
-    rng = np.random.default_rng(0)
-    n = 30_000
-    item = np.repeat(np.arange(n), 3)
-    label = np.where(rng.random(3 * n) < 0.8, item, rng.integers(0, n, 3 * n))
-    votes = Votes(item, rng.permutation(3 * n) % 50, label, n, 50, n)
-    interval = jackknife_interval(votes)
-    assert interval.low < krippendorff_alpha(votes) < interval.high
-
-
-def test_agreement_is_told_for_each_group() -> None:
-    votes = panel(1)
-    groups = ["law" if item % 3 == 0 else "medicine" if item % 3 == 1 else None for item in range(120)]
-    found = agreement_by(votes, groups, interval=False)
-    assert list(found) == ["law", "medicine"]
-    law = votes.where(votes.item % 3 == 0)
-    assert found["law"].krippendorff_alpha == krippendorff_alpha(law)
-    assert found["law"].items == 40
-    assert sum(found["law"].majority_sizes.values()) == 40
-    with pytest.raises(UsageError, match="120 items"):
-        agreement_by(votes, groups[1:])
+def test_two_annotators_have_no_interval() -> None:
+    found = alpha_estimate(crowd(np.random.default_rng(0), 50, 2, 2))
+    assert found.value is not None
+    assert found.ci95 is None
+    assert found.reason is not None
 
 
 def test_items_are_counted_by_the_size_of_their_majority() -> None:
     votes = Votes(*np.array([[0, 0, 0, 1, 1, 1, 3], [0, 1, 2, 0, 1, 2, 0], [1, 1, 1, 0, 1, 1, 0]]), 4, 3, 2)
     assert majority_sizes(votes) == {3: 1, 2: 1, 1: 1}
-    assert measure(votes, interval=False).majority_sizes == {3: 1, 2: 1, 1: 1}
+    assert measure(votes).majority_sizes == {3: 1, 2: 1, 1: 1}
 
 
 @given(votes=small_votes())
 def test_anything_can_be_measured(votes: Votes) -> None:
     found = measure(votes)
-    assert found.answers == len(votes)
-    assert sum(found.majority_sizes.values()) == found.items
-    if found.interval:
-        assert found.interval.low - 1e-9 <= found.krippendorff_alpha <= found.interval.high + 1e-9
-        assert found.interval.high <= 1 + 1e-9
-        assert found.items > 1
+    assert found.n == len(votes)
+    assert sum(found.majority_sizes.values()) == len(np.unique(votes.item))
+    if found.ci95:
+        assert -1 <= found.ci95.low - 1e-6 <= found.ci95.high <= 1
+        assert found.krippendorff_alpha is not None
 
 
 def test_responses_have_the_agreement_and_labels_of_their_answers_to_items(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ def scored(
     *,
     kind: AnswerKind = "label",
     separator: str | None = None,
-    seed: int = 0,
 ) -> Score:
     """The metric of answers to items with these gold answers, whose ids are 0, 1, ..."""
     scoring = Scoring(name="made", answer=Answer(kind=kind, alternatives=separator), metrics=(metric,))
@@ -30,7 +29,6 @@ def scored(
         items,
         dict(enumerate(answers)),
         clusters=None if clusters is None else dict(enumerate(clusters)),
-        seed=seed,
     )
     return found.main[metric]
 
@@ -39,9 +37,7 @@ acc, em, f1_macro, mcc = (partial(scored, name) for name in ("acc", "em", "f1_ma
 squad_f1, squad_em = (partial(scored, name, kind="text", separator=";") for name in ("f1", "em"))
 
 
-def passed(
-    counts: Sequence[tuple[int, int]], k: int, clusters: Sequence[Hashable] | None = None, *, seed: int = 0
-) -> Score:
+def passed(counts: Sequence[tuple[int, int]], k: int, clusters: Sequence[Hashable] | None = None) -> Score:
     """pass@k of problems with n generations, c of them correct."""
     answers = [(("1",),) * c + (("2",),) * (n - c) for n, c in counts]
-    return scored(f"pass@{k}", answers, [["1"]] * len(counts), clusters, kind="program", seed=seed)
+    return scored(f"pass@{k}", answers, [["1"]] * len(counts), clusters, kind="program")

@@ -318,7 +318,9 @@ def _score(score: Score) -> Text:
 
 def _author_rows(authors: Authors) -> Iterator[tuple[object, object]]:
     """Yield the people who wrote the programs as (name, text) rows."""
-    yield Text("single person"), f"{number(authors.single.mean, '.4f')}{interval(authors.single.interval)}"
+    single = authors.single
+    ends = f" [{single.ci95.low:.4f}, {single.ci95.high:.4f}]" if single.ci95 else ""
+    yield Text("single person"), f"{number(single.value, '.4f')}{ends}"
     yield Text("people", context="row"), str(len(authors.people))
     for one in authors.people[:_MOST_AUTHORS]:
         told = Text("{share:.3f}  solved {n} of {of}", share=one.share, n=one.solved, of=one.problems)

@@ -75,9 +75,6 @@ ExplainOption: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-SeedOption: TypeAlias = Annotated[
-    int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
-]
 Exports: TypeAlias = Annotated[
     list[Path],
     typer.Argument(

@@ -13,7 +13,6 @@ from merilo.cli.options import (
     ExplainOption,
     JsonOption,
     RaterOption,
-    SeedOption,
     rater_of,
 )
 from merilo.cli.output import deliver, say, working
@@ -79,7 +78,6 @@ def score_responses(
     force: _Force = False,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: SeedOption = 0,
     json_to: JsonOption = None,
 ) -> int:
     """Score the answers of people or models to a dataset with the same metrics."""
@@ -90,7 +88,7 @@ def score_responses(
         raise UsageError("--per-item needs --json")
     if is_run(responses):
         rater = rater_of(rudetox_models, rudetox_curves)
-        return _score_run(responses, explain_id or [], data, rater, seed=seed, json_to=json_to)
+        return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
     with working(Text("Reading the items and the answers")):
@@ -106,7 +104,7 @@ def score_responses(
     _tell_unmatched(answers)
     rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
     with working(Text("Scoring {n:,} answers", n=len(answers.matched.given))):
-        result = answers.scored(rater=rater, seed=seed)
+        result = answers.scored(rater=rater)
     wanted = explain_id or []
     for name in wanted:
         result.explain(name)  # refuses an unknown item before anything is printed
@@ -119,14 +117,14 @@ def score_responses(
 
 
 def _score_run(
-    run: Path, wanted: list[str], data: Path | None, rater: Rater | None, *, seed: int, json_to: str | None
+    run: Path, wanted: list[str], data: Path | None, rater: Rater | None, *, json_to: str | None
 ) -> int:
     from merilo.cli.score_tables import deliver_run  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
     from merilo.runs.run_scores import score_run  # noqa: PLC0415
 
     with working(Text("Scoring the run")):
-        scored = score_run(run, data=data, rudetox_models=rater, seed=seed)
+        scored = score_run(run, data=data, rudetox_models=rater)
     explained = [explain_item(run, name, data=data, rater=rater) for name in wanted]
     deliver_run(scored, explained, json_to)
     return 0

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.cli.options import CurvesOption, ForceOption, JsonOption, RaterOption, SeedOption, rater_of
+from merilo.cli.options import CurvesOption, ForceOption, JsonOption, RaterOption, rater_of
 from merilo.cli.output import deliver, emit_json, say, working
 from merilo.files import collecting_later
 from merilo.strict_json import Json
@@ -35,7 +35,6 @@ def score_archive(
     ],
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: SeedOption = 0,
     json_to: JsonOption = None,
 ) -> int:
     """Score a submission as the benchmark does: metrics, errors, total score.
@@ -46,12 +45,12 @@ def score_archive(
     try:
         with working(Text("Scoring the submission")), collecting_later():
             tests = read_gold(gold)
-            result = score_submission(archive, tests, rater=rater, seed=seed)
+            result = score_submission(archive, tests, rater=rater)
     except ArchiveError as error:
         if json_to:
             emit_json(content_of(refused(error)), json_to)
         raise
-    making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
+    making: dict[str, Json] = {"rudetox": {**rater.making} if rater else None}
 
     def shown() -> None:
         from merilo.cli.score_tables import show_result  # noqa: PLC0415 - the JSON needs no tables

@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -18,21 +17,15 @@ from merilo.errors import DataError, UsageError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Answer, Given, gold_label, require_gold
 from merilo.metrics.detox import NO_RATER, Rater, Ratings, rating_steps
-from merilo.metrics.metric import Judgement, Metric, Score, Statistic
+from merilo.metrics.metric import NEGLIGIBLE, Judgement, Metric, Score, Statistic
 from merilo.metrics.registry import metric_of
-from merilo.statistics import FloatArray, IntArray
-from merilo.statistics.intervals import (
-    ALIKE,
-    DRAWS_AT_ONCE,
-    RESAMPLES,
-    Interval,
-    assumed_cluster_effect,
-    bootstrap_interval,
-    cluster_codes,
-    mean_interval,
-    wilson_form,
-)
+from merilo.statistics import FloatArray
+from merilo.statistics.crossed import Influence, of_mean
+from merilo.statistics.intervals import DRAWS_AT_ONCE, cluster_codes, interval_over_items
 from merilo.strict_json import Json
+
+#: The share of weight by which a statistic is probed; below `NEGLIGIBLE`, so that no label appears or vanishes.
+_STEP: Final = NEGLIGIBLE / 100
 
 #: What stands for each criterion of the answer in the name of a group's metric.
 CRITERION: Final = "{criterion}"
@@ -199,7 +192,6 @@ def score(
     *,
     clusters: Mapping[ItemId, Hashable] | None = None,
     rater: Rater | None = None,
-    seed: int = 0,
 ) -> Scores:
     """Score answers to a dataset's items.
 
@@ -214,7 +206,6 @@ def score(
         clusters: item id -> its cluster; by default, by the dataset's field `cluster`. Metrics of units take the units
             instead.
         rater: rates rewritten sentences; without a rater, J and its parts are missing.
-        seed: random seed for the intervals' bootstrap.
 
     Raises:
         DataError: an answered item has no gold answer (a closed test), or lacks data that its metric needs.
@@ -235,7 +226,7 @@ def score(
     main, extra = parts(scoring, items)
     units = {part.metric.unit: part.metric.unit_of for part in (*main, *extra) if part.metric.unit}
     begun = {unit: {unit_of(item) for item in answered} for unit, unit_of in units.items()}
-    sheet = _Sheet(scoring, items, answers, clusters, seed, ratings, begun)
+    sheet = _Sheet(scoring, items, answers, clusters, ratings, begun)
     scored = {part.name: sheet.score(part, sheet.counted(part)) for part in main}
     grouped = {part.name: sheet.score(part, counted) for part in extra if (counted := sheet.counted(part))}
     missing = {name: value for name, value in scored.items() if isinstance(value, str)}
@@ -254,7 +245,6 @@ class _Sheet:
     items: Sequence[Item]
     answers: Mapping[ItemId, Given]
     clusters: Mapping[ItemId, Hashable] | None
-    seed: int
     ratings: Ratings | None
     begun: Mapping[str, set[Hashable]]
 
@@ -277,7 +267,7 @@ class _Sheet:
             if part.criterion is not None:
                 given = [cast("Mapping[str, str]", answer)[part.criterion] for answer in given]
             texts, clusters = cast("list[str]", given), self._clusters(items)
-            return statistic_score(part.name, metric, texts, gold, clusters, seed=self.seed)
+            return statistic_score(part.name, metric, texts, gold, clusters)
         return self._mean(part, items, points(self.scoring.answer, metric, items, given))
 
     def counted(self, part: Part) -> list[Item]:
@@ -293,13 +283,14 @@ class _Sheet:
         metric = part.metric
         if metric.unit is None or not items:
             ids = [item.id for item in items]
-            return mean_score(part.name, earned, ids, self._clusters(items), seed=self.seed)
+            return mean_score(part.name, earned, ids, self._clusters(items))
         values = unit_values(metric, items, earned)
         over = f"{metric.unit.removesuffix('_id')}s"
-        interval = mean_interval(values, seed=self.seed, over=over) if len(values) > 1 else None
+        mean = float(values.mean())
+        interval = interval_over_items(mean, of_mean(values), over=over) if len(values) > 1 else None
         shown = earned if part.name == metric.name else earned / most_points(metric, items)
         per_item = dict(zip([item.id for item in items], shown.tolist(), strict=True))
-        return Score(part.name, float(values.mean()), len(items), interval, per_item)
+        return Score(part.name, mean, len(items), interval, per_item)
 
     def _clusters(self, items: Sequence[Item]) -> list[Hashable] | None:
         return clusters_for(items, self.scoring.cluster, self.clusters)
@@ -341,8 +332,6 @@ def mean_score(
     values: Sequence[float] | FloatArray,
     ids: Sequence[ItemId] | None = None,
     clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
 ) -> Score:
     """Return the mean of points of items, with its interval over items; 0 without items.
 
@@ -351,12 +340,11 @@ def mean_score(
         values: shape (n,), from 0 to 1.
         ids: shape (n,), the items' ids; by default 0 .. n-1.
         clusters: shape (n,), equal for items of one cluster; by default, items are independent.
-        seed: random seed for the interval's bootstrap.
     """
     earned = np.asarray(values, dtype=np.float64)
     per_item = dict(zip(range(len(earned)) if ids is None else ids, earned.tolist(), strict=True))
     value = float(earned.mean()) if len(earned) else 0.0
-    interval = mean_interval(earned, clusters, seed=seed)
+    interval = interval_over_items(value, of_mean(earned), clusters) if len(earned) else None
     return Score(name, value, len(earned), interval, per_item, shared_clusters(clusters))
 
 
@@ -366,14 +354,11 @@ def statistic_score(
     answers: Sequence[str],
     gold: Sequence[str],
     clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
 ) -> Score:
     """Return a statistic of gold and answers, with its interval over items; 0 without items.
 
-    The interval is a bootstrap over items (or clusters) in Wilson's form. If all answers are correct or all are wrong,
-    it is Wilson's interval of the accuracy, with fewer items if labels are rare (`items_alike`), and its method says
-    so. Without items, or if all resamples agree otherwise, there is no interval.
+    Its interval takes the influence of each item. Where all answers are correct or all are wrong, items count as fewer
+    if labels are rare (`items_alike`).
 
     Raises:
         DataError: the metric is no statistic, or the answers are not such as it needs.
@@ -387,58 +372,39 @@ def statistic_score(
     cell = np.fromiter(
         (pairs.setdefault(pair, len(pairs)) for pair in zip(gold, answers, strict=True)), np.int64
     )
-    sides = [list(side) for side in zip(*pairs, strict=True)]
-    cells = _Cells(metric.statistic, sides[0], sides[1], cell, metric.bounds)
-    value = float(cells.values(cells.counts[np.newaxis])[0])
-    codes = None if clusters is None or shared is None else cluster_codes(clusters)
-    faultless = min(abs(value - bound) for bound in metric.bounds) < ALIKE
-    interval = (
-        _all_alike(value, metric.bounds, gold, codes) if faultless else cells.resampled(value, codes, seed)
+    true, given = (list(side) for side in zip(*pairs, strict=True))
+    value, change = influences_on(metric.statistic, true, given, np.bincount(cell) / n)
+    alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
+    interval = interval_over_items(
+        value, Influence(change[cell] / n, alike=alike), clusters, bounds=metric.bounds
     )
     return Score(name, value, n, interval, {}, shared)
 
 
-class _Cells(NamedTuple):
-    """The distinct pairs of gold and answer, the cell of each item, and the statistic."""
+def influences_on(
+    statistic: Statistic, true: Sequence[str], given: Sequence[str], share: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return a statistic of a table, and its change per share of weight that moves to each cell.
 
-    statistic: Statistic
-    gold: list[str]
-    answer: list[str]
-    cell: IntArray
-    bounds: tuple[float, float]
+    Args:
+        statistic: the statistic.
+        true: shape (cells,), the gold answer of each cell.
+        given: shape (cells,), the answer of each cell.
+        share: shape (cells,), the share of all weight in each cell.
 
-    @property
-    def counts(self) -> FloatArray:
-        return np.bincount(self.cell).astype(np.float64)
-
-    def values(self, counts: FloatArray) -> FloatArray:
-        return self.statistic(self.gold, self.answer, counts)
-
-    def resampled(self, value: float, codes: IntArray | None, seed: int) -> Interval | None:
-        """Return the bootstrap interval over items, or over clusters; `None` if all resamples agree."""
-        n, counts = len(self.cell), self.counts
-        units = n if codes is None else int(codes.max()) + 1
-        if len(counts) == 1 or units == 1:
-            return None
-        rng = np.random.default_rng(seed)
-        table = None
-        if codes is not None:
-            table = np.zeros((units, len(counts)))
-            np.add.at(table, (codes, self.cell), 1)
-        estimates, step = np.empty(RESAMPLES), max(1, DRAWS_AT_ONCE // n)
-        for start in range(0, RESAMPLES, step):
-            rows = min(step, RESAMPLES - start)
-            # Resampling n items is equivalent to a multinomial draw of the cell counts.
-            drawn = (
-                rng.multinomial(n, counts / n, size=rows).astype(np.float64)
-                if table is None
-                else rng.multinomial(units, np.full(units, 1 / units), size=rows) @ table
-            )
-            estimates[start : start + rows] = self.values(drawn)
-        if np.ptp(estimates) < ALIKE:
-            return None
-        over = "items" if codes is None else "clusters"
-        return bootstrap_interval(estimates, value, over, units=units, bounds=self.bounds, seed=seed)
+    References:
+        R. von Mises (1947), On the asymptotic distribution of differentiable statistical functions. Annals of
+        Mathematical Statistics 18, 309-348.
+    """
+    value = float(statistic(true, given, share[np.newaxis])[0])
+    change, step = np.empty(len(share)), max(1, DRAWS_AT_ONCE // len(share))
+    for start in range(0, len(share), step):
+        rows = np.arange(start, min(start + step, len(share)))
+        probes = np.repeat(share[np.newaxis] * (1 - _STEP), rows.size, axis=0)
+        probes[np.arange(rows.size), rows] += _STEP
+        change[rows] = (statistic(true, given, probes) - value) / _STEP
+    # The mean at the given weights is the value, up to the rounding of the probes.
+    return value, change - share @ change
 
 
 def items_alike(counts: FloatArray) -> float:
@@ -456,18 +422,6 @@ def items_alike(counts: FloatArray) -> float:
     """
     n = float(counts.sum())
     return min(len(counts) ** 2 / float((1 / np.maximum(counts, 1.0)).sum()), n) if n > 0 else 0.0
-
-
-def _all_alike(
-    value: float, bounds: tuple[float, float], gold: Sequence[str], codes: IntArray | None
-) -> Interval:
-    """Compute Wilson's interval if all answers are correct or all are wrong; the items of clusters count as fewer."""
-    low, width = bounds[0], bounds[1] - bounds[0]
-    effect = 1.0 if codes is None else assumed_cluster_effect(codes)
-    alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64)) / effect
-    bottom, top = wilson_form(float(round((value - low) / width)), alike, NormalDist().inv_cdf(0.975))
-    method = "Wilson score of accuracy (all right or all wrong, rare labels counted as fewer items)"
-    return Interval(low + width * bottom, low + width * top, 0.95, method)
 
 
 def explain(scoring: Scoring, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:

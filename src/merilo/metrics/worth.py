@@ -16,14 +16,19 @@ import numpy as np
 
 from merilo.items import Item
 from merilo.metrics.answers import gold_label
-from merilo.metrics.metric import NEGLIGIBLE, Statistic
+from merilo.metrics.metric import Statistic
 from merilo.metrics.registry import fitting, metric_of
-from merilo.metrics.scoring import Part, Scoring, items_alike, mean_factors, most_points, points
+from merilo.metrics.scoring import (
+    Part,
+    Scoring,
+    influences_on,
+    items_alike,
+    mean_factors,
+    most_points,
+    points,
+)
 from merilo.statistics import FloatArray, IntArray
-from merilo.statistics.intervals import DRAWS_AT_ONCE, cluster_codes
-
-#: The share of weight by which a statistic is probed; below `NEGLIGIBLE`, so that no label appears or vanishes.
-_STEP: Final = NEGLIGIBLE / 100
+from merilo.statistics.intervals import cluster_codes
 
 #: An answer that no annotator gave.
 _UNSEEN: Final = "\0"
@@ -166,14 +171,7 @@ def _of_statistic(
         return Worth(0.0, np.zeros(len(answers)), np.zeros(len(gold)), 0.0)
     share: FloatArray = np.bincount(of_answer, weight / total, len(cells)).astype(np.float64)
     true, given = (list(side) for side in zip(*cells, strict=True))
-    value = float(statistic(true, given, share[np.newaxis])[0])
-    change, step = np.empty(len(cells)), max(1, DRAWS_AT_ONCE // len(cells))
-    for start in range(0, len(cells), step):
-        rows = np.arange(start, min(start + step, len(cells)))
-        probes = np.repeat(share[np.newaxis] * (1 - _STEP), rows.size, axis=0)
-        probes[np.arange(rows.size), rows] += _STEP
-        change[rows] = (statistic(true, given, probes) - value) / _STEP
-    change -= share @ change  # the mean at the given weights is the value, up to the rounding of the probes
+    value, change = influences_on(statistic, true, given, share)
     counts: FloatArray = np.bincount(cluster_codes(gold)[place], weight).astype(np.float64)
     alike = items_alike(counts[counts > 0])
     return Worth(value, value + change[of_answer], value + change[of_unseen], alike)

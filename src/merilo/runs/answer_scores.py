@@ -63,12 +63,11 @@ class MatchedAnswers:
     log: LogMapping | None = None
     no_labels: NoLabels | None = None
 
-    def scored(self, *, rater: Rater | None = None, seed: int = 0) -> ScoreResult:
+    def scored(self, *, rater: Rater | None = None) -> ScoreResult:
         """Score the answers.
 
         Args:
             rater: the classifiers of the metric J.
-            seed: random seed for the bootstrap resamples of the intervals.
 
         Raises:
             DataError: no answer matches an item.
@@ -88,9 +87,8 @@ class MatchedAnswers:
             if clusters
             else None,
             rater=rater,
-            seed=seed,
         )
-        return ScoreResult(self, scores, seed, rater)
+        return ScoreResult(self, scores, rater)
 
     @property
     def clusters(self) -> int | None:
@@ -107,13 +105,11 @@ class ScoreResult:
     Attributes:
         answers: the answers that were scored.
         scores: the internal representation of the metrics.
-        seed: random seed for the bootstrap resamples of the intervals.
         rater: the classifiers of the metric J; `None` if J was not computed.
     """
 
     answers: MatchedAnswers
     scores: Scores
-    seed: int
     rater: Rater | None
 
     @property
@@ -207,7 +203,6 @@ class ScoreResult:
             if self.answers.clusters is None
             else {"field": self.answers.cluster, "clusters": self.answers.clusters},
             "metrics": self.scores.to_dict(),
-            "seed": self.seed,
         }
         if self.answers.log:
             content["log"] = self.answers.log.to_json()
@@ -237,7 +232,6 @@ def score(
     rudetox_curves: str | Path | None = None,
     replies: bool = False,
     force: bool = False,
-    seed: int = 0,
 ) -> ScoreResult:
     """Score answers of a model or of annotators to a dataset, as `merilo score` does.
 
@@ -255,7 +249,6 @@ def score(
         rudetox_curves: the file of J's calibration curves; by default, the identity.
         replies: whether the answers are whole replies of a model, in which the answer is to be found.
         force: whether to score answers none of which can be read; all count as wrong.
-        seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
         UsageError: there is no such dataset, there is no field `cluster`, or curves are given without models.
@@ -267,7 +260,7 @@ def score(
     matched = match_answers(
         answers, dataset=dataset, data=data, split=split, cluster=cluster, replies=replies, force=force
     )
-    return matched.scored(rater=rater_of(rudetox_models, rudetox_curves), seed=seed)
+    return matched.scored(rater=rater_of(rudetox_models, rudetox_curves))
 
 
 def match_answers(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import Individuals, individuals
+from merilo.estimate import Estimate
+from merilo.people.influence import person_influence
 from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Ending, StoredVerdict
+from merilo.statistics.crossed import crossed
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
 
@@ -57,19 +59,13 @@ class Authors:
     """
 
     people: tuple[Author, ...]
-    single: Individuals
+    single: Estimate
 
     def content(self) -> dict[str, Json]:
         """Return the people as JSON."""
         return {
             "count": len(self.people),
-            "single_person": {
-                "value": self.single.mean,
-                "ci95": [self.single.interval.low, self.single.interval.high],
-                "interval": self.single.interval.method,
-                "spread": self.single.spread,
-                "spread_ci95": [self.single.spread_interval.low, self.single.spread_interval.high],
-            },
+            "single_person": self.single.to_json(),
             "people": [author.content() for author in self.people],
         }
 
@@ -97,7 +93,8 @@ def authors(entries: Sequence[Entry], verdicts: Mapping[str, StoredVerdict]) -> 
     solved = np.bincount(annotator, weights=passed, minlength=len(names)).astype(int).tolist()
     people = [Author(name, problems[code], solved[code]) for name, code in names.items()]
     people.sort(key=lambda author: (-author.share, -author.problems, author.annotator))
-    return Authors(tuple(people), individuals(votes, passed.astype(np.float64)))
+    value, influence = person_influence(votes, passed.astype(np.float64))
+    return Authors(tuple(people), crossed(value, influence).estimate("pass@1", len(items)))
 
 
 def _passed(entry: Entry, verdicts: Mapping[str, StoredVerdict]) -> bool:

@@ -231,7 +231,6 @@ def score_run(
     data: str | Path | None = None,
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
-    seed: int = 0,
 ) -> RunResult:
     """Score the answers of a run.
 
@@ -240,7 +239,6 @@ def score_run(
         data: a folder with the items and their gold answers; by default, the items that were asked.
         rudetox_models: the classifiers of the metric J, as for `merilo.score`.
         rudetox_curves: the file of J's calibration curves.
-        seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
         InputError: the folder is not one of a run, or the items are not those that were asked.
@@ -251,7 +249,7 @@ def score_run(
     items = None if data is None else Path(data)
     with collecting_later():
         found = {
-            name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
+            name: scored_dataset(folder, name, source_of(record, items), rater=rater)
             for name, record in folder.record.datasets.items()
         }
     warnings = [told for one in found.values() for told in one.answers.warnings()]
@@ -270,7 +268,6 @@ def scored_dataset(
     source: ItemSource,
     *,
     rater: Rater | None = None,
-    seed: int = 0,
 ) -> DatasetRun:
     """Score the answers of a run to one dataset.
 
@@ -294,11 +291,11 @@ def scored_dataset(
     if not rated and not any(map(has_gold, items)):
         return replace(found, reason="the test is closed: its items have no gold answers")
     if source.declared.answer.kind == "program":
-        return _scored_programs(folder, found, items, seed)
+        return _scored_programs(folder, found, items)
     if not answers.answers:
         return replace(found, reason="there are no answers")
     expanded, given, clusters = sampled(source.declared, items, answers.answers)
-    scores = score_answers(source.declared, expanded, given, rater=rater, seed=seed, clusters=clusters)
+    scores = score_answers(source.declared, expanded, given, rater=rater, clusters=clusters)
     return replace(found, scores=scores)
 
 
@@ -346,13 +343,13 @@ def _given(declared: Dataset, answer: ReadAnswer) -> Given:
     return dict.fromkeys(declared.answer.criteria, "") if declared.answer.criteria else ""
 
 
-def _scored_programs(folder: RunFolder, found: DatasetRun, items: Sequence[Item], seed: int) -> DatasetRun:
+def _scored_programs(folder: RunFolder, found: DatasetRun, items: Sequence[Item]) -> DatasetRun:
     results = folder.path / f"{found.declared.name}.json"
     if not results.is_file():
         return replace(found, reason="the programs have not been run in the sandbox")
     try:
         given = match(read_sheet(results), items, found.declared.answer).given
-        return replace(found, scores=score_answers(found.declared, items, given, seed=seed))
+        return replace(found, scores=score_answers(found.declared, items, given))
     except DataError as error:
         return replace(found, reason=error.marked)
 

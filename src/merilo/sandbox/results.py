@@ -113,14 +113,14 @@ class JobTally:
         """Return the problem with the fewest generations; pass@k is defined up to that number."""
         return min(self.problems, key=lambda tally: tally.generations)
 
-    def score(self, k: int, *, seed: int = 0) -> Score:
+    def score(self, k: int) -> Score:
         """Compute pass@k over the problems, with its confidence interval.
 
         Raises:
             ValueError: a problem has fewer than k generations; `refusal` gives the message.
         """
         values = [pass_at_k(tally.generations, tally.passed, k) for tally in self.problems]
-        return mean_score(f"pass@{k}", values, [tally.problem.id for tally in self.problems], seed=seed)
+        return mean_score(f"pass@{k}", values, [tally.problem.id for tally in self.problems])
 
     def refusal(self, k: int) -> str | None:
         """Return a message if pass@k is not defined, otherwise `None`."""

@@ -32,7 +32,7 @@ from merilo.site.answer_export import (
 from merilo.site.people_counts import count_people
 from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE, STUDY, TASK, TEST
 from merilo.site.served_study import ServedStudy
-from merilo.statistics.intervals import quantile_of
+from merilo.statistics.crossed import student_quantile
 from merilo.studies.plan_figures import arm_figures, paid_work
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def answer_rate(times: NDArray[np.int64], now: int) -> AnswerRate | None:
     counts = np.bincount(recent * PARTS // window, minlength=PARTS)[:PARTS]
     phi = max(1.0, float(counts.var(ddof=1) / counts.mean()))
     rate = n * 3_600_000 / window
-    factor = exp(quantile_of(0.975, PARTS - 1) * sqrt(phi / n))
+    factor = exp(student_quantile(0.975, PARTS - 1) * sqrt(phi / n))
     return AnswerRate(n, window / 60_000, rate, rate / factor, rate * factor)
 
 

@@ -107,7 +107,7 @@ def read_gold(folder: Path) -> dict[str, GoldItems]:
 
 
 def score_submission(
-    path: Path, gold: Mapping[str, GoldItems], *, rater: Rater | None = None, seed: int = 0
+    path: Path, gold: Mapping[str, GoldItems], *, rater: Rater | None = None
 ) -> SubmissionResult:
     """Score a submission.
 
@@ -119,7 +119,6 @@ def score_submission(
         path: the ZIP archive, one `<DatasetName>.json` a dataset, names in any letter case.
         gold: the datasets to score, from `read_gold`.
         rater: rates the sentences of ruDetox.
-        seed: random seed for bootstrap intervals.
 
     Raises:
         InputError: there is no such file.
@@ -129,7 +128,7 @@ def score_submission(
     with open_archive(path) as archive:
         files = _files(archive)
         datasets = {
-            title: _score_dataset(archive, files.get(one.dataset.name.casefold(), []), one, rater, seed)
+            title: _score_dataset(archive, files.get(one.dataset.name.casefold(), []), one, rater)
             for title, one in gold.items()
         }
         known = {one.dataset.name.casefold() for one in gold.values()}
@@ -167,12 +166,12 @@ def _files(archive: Archive) -> dict[str, list[str]]:
 
 
 def _score_dataset(
-    archive: Archive, members: Sequence[str], gold: GoldItems, rater: Rater | None, seed: int
+    archive: Archive, members: Sequence[str], gold: GoldItems, rater: Rater | None
 ) -> DatasetResult:
     answers = _answers(archive, members, gold)
     declared, items = gold.dataset, gold.split.items
     if not answers.faults:
-        return DatasetResult(declared, score(declared, items, answers.given, rater=rater, seed=seed), answers)
+        return DatasetResult(declared, score(declared, items, answers.given, rater=rater), answers)
     main, extra = (
         {part.name: Score(part.name, 0.0, len(items)) for part in group} for group in parts(declared, items)
     )

@@ -1,1 +1,0 @@
-"""Uncertainty over items and annotators, and the accuracy of single annotators."""
