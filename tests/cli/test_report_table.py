@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_table_goes_to_the_terminal_or_to_a_file(folder: Path, tmp_path: Path) -> None:
     shown = merilo("report", "table", folder)
     assert shown.status == 0
-    assert "| BPS | acc | 1.000 | measured | 100 | 1000 | 1.000 |" in shown.out
+    assert "| BPS | acc | 1.000 | measured | 100 | 1000 | 1.000 " in shown.out
     path = tmp_path / "table.html"
     assert merilo("report", "table", folder, "--format", "html", "--out", path).out == ""
     assert "Результаты людей по датасетам" in path.read_text(encoding="utf-8")

@@ -12,10 +12,8 @@ from merilo.reports.human_table import (
     group_figures,
     human_rows,
     read_study,
-    table_html,
     table_json,
-    table_latex,
-    table_markdown,
+    table_text,
 )
 
 
@@ -41,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind() -> None:
     rows = human_rows([])
-    text = table_markdown(rows)
+    text = table_text(rows, "markdown")
     assert "| RCB | acc | 0.702 | from the literature | 438 | 438 |" in text
     assert "| USE | grade_norm | 0.701 | official statistics |" in text
     assert "| ruHumanEval | pass@1 | 1.000 | by definition |" in text
@@ -53,9 +51,9 @@ def test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind()
 
 
 def test_figures_by_group_have_a_table_of_their_own() -> None:
-    text = table_markdown(human_rows([]))
+    text = table_text(human_rows([]), "markdown")
     assert "| virtue | 0.813 | 0.802 | 0.771 |" in text
-    assert "| virtue | 0,813 | 0,802 | 0,771 |" in table_markdown(human_rows([]), "ru")
+    assert "| virtue | 0,813 | 0,802 | 0,771 |" in table_text(human_rows([]), "markdown", "ru")
 
 
 def test_an_own_study_stands_beside_the_published_figure(folder: Path) -> None:
@@ -71,8 +69,8 @@ def test_an_own_study_stands_beside_the_published_figure(folder: Path) -> None:
 
 def test_links_lead_to_the_reports_from_where_the_table_is(folder: Path) -> None:
     rows = human_rows([read_study(folder)])
-    assert "[out](<out/report.html>)" in table_markdown(rows, beside=folder.parent)
-    page = table_html(rows, beside=folder.parent)
+    assert "[out](<out/report.html>)" in table_text(rows, "markdown", beside=folder.parent)
+    page = table_text(rows, "html", beside=folder.parent)
     assert '<a href="out/report.html">out</a>' in page
     assert "<script" not in page
 
@@ -83,17 +81,16 @@ def test_a_study_of_another_dataset_gets_a_row_of_its_own(tmp_path: Path) -> Non
     merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "<b>my|set")
     rows = human_rows([read_study(tmp_path / "<b>my|set")])
     assert rows[-1].title == "<b>my|set"
-    assert "\\<b\\>my\\|set" in table_markdown(rows)
-    assert "<b>my" not in table_html(rows)
+    assert "\\<b\\>my\\|set" in table_text(rows, "markdown")
+    assert "<b>my" not in table_text(rows, "html")
 
 
 def test_latex_escapes_what_latex_reads(folder: Path) -> None:
-    text = table_latex(human_rows([read_study(folder)]))
+    text = table_text(human_rows([read_study(folder)]), "latex")
     assert r"grade\_norm" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
-    assert all(
-        line.count(" & ") == 11 for line in text.split(r"\bottomrule")[0].splitlines() if " & " in line
-    )
+    rows = [line for line in text.split(r"\bottomrule")[0].splitlines() if line.endswith(r"\\")]
+    assert len({line.count(" & ") for line in rows}) == 1
 
 
 def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
@@ -102,16 +99,14 @@ def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:
-    lines = merilo("report", "table").out.splitlines()
+    lines = merilo("report", "table").out.split("\n\n")[1].splitlines()
     heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
     assert heads[4:6] == ["Samples in human evaluation with MV", "Samples in test set"]
     assert len({*heads}) == len(heads)
-    russian = [
-        cell.strip() for cell in merilo("report", "table", "--language", "ru").out.splitlines()[0].split("|")
-    ]
-    assert len({*russian} - {""}) == len(heads)
+    russian = merilo("report", "table", "--language", "ru").out.split("\n\n")[1].splitlines()[0]
+    assert len({cell.strip() for cell in russian.split("|")} - {""}) == len(heads)
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    sizes = {line[0]: (line[4], line[5]) for line in table if line[0] and len(line) > 6}
+    sizes = {line[0]: (line[4], line[5]) for line in table if line[0]}
     published = {
         "PARus": ("400", "400 (500 in v1.2)"), "ruDetox": ("404", "1000 (800 in v1.2)"), "ruEthics": ("645", "645"),
         "ruHateSpeech": ("265", "268 (265 in v1.2)"), "ruMMLU": ("—", "961 (14012 in v1.2)"), "BPS": ("100", "1000"),

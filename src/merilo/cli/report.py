@@ -148,7 +148,7 @@ def table(
     ] = None,
     *,
     form: Annotated[
-        Literal["markdown", "latex", "html"],
+        Literal["markdown", "latex", "html", "csv"],
         typer.Option("--format", help="The format of the table; html has both languages."),
     ] = "markdown",
     language: Annotated[Language, typer.Option(help="The language of Markdown and LaTeX.")] = "en",
@@ -168,10 +168,8 @@ def table(
     from merilo.reports.human_table import (  # noqa: PLC0415
         human_rows,
         read_study,
-        table_html,
         table_json,
-        table_latex,
-        table_markdown,
+        table_text,
     )
 
     studies = [read_study(folder) for folder in folders or []]
@@ -179,12 +177,7 @@ def table(
     check_places(read, json_to, out, force=force)
     rows = human_rows(studies)
     beside = None if out is None else out.parent
-    if form == "html":
-        text = table_html(rows, beside=beside)
-    elif form == "latex":
-        text = table_latex(rows, language)
-    else:
-        text = table_markdown(rows, language, beside=beside)
+    text = table_text(rows, form, language, beside=beside)
     if json_to:
         emit_json({"rows": table_json(rows)}, json_to)
     if out is not None:

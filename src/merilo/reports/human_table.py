@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,11 +15,10 @@ from merilo.baselines.findings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.estimate import Estimate
-from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
-from merilo.reports.html_page import page_environment
-from merilo.reports.table import latex, latex_table, markdown, markdown_table
+from merilo.reports.html_page import html_page
+from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
 from merilo.strict_json import Json
-from merilo.text import Language, Text, decimal
+from merilo.text import LANGUAGES, Language, Money, Text, joined
 from merilo.wording import shown
 
 #: The kinds of published figures.
@@ -166,7 +165,6 @@ def _own_json(study: OwnStudy, own: Estimate) -> dict[str, Json]:
     return {
         "value": own.value,
         "ci95": None if own.ci95 is None else [*own.ci95],
-        "interval_over": "items and annotators" if own.people else "items",
         "n": own.n,
         "by_majority_alone": {"value": alone.value, "n": alone.n}
         if alone and alone.value is not None
@@ -192,60 +190,74 @@ _HEADS: Final = (
     Text("Samples in human evaluation with MV"),
     Text("Samples in test set"),
     Text("Own study"),
-    Text("95 % interval over items and annotators"),
     Text("Items of own study"),
     Text("People"),
     Text("Alpha"),
     Text("Cost"),
+    Text("Remarks"),
     Text("Report"),
 )
 
 
-def _cells(row: HumanRow, language: Language) -> list[str]:
-    """Return the texts of a row but the last, not escaped."""
+def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list[Section]:
+    """Return the table as sections: the datasets, and the published values by group.
+
+    Args:
+        rows: the rows.
+        beside: the folder that the table is written to, from which links start.
+    """
+    note = Text(
+        "Published values with their kind, and beside them those of own studies, with 95% confidence intervals. Values "
+        "of different kinds should not be compared as if all were measured."
+    )
+    cells = tuple((*_cells(row), *_own_cells(row, beside)) for row in rows)
+    tables = [Table(Text("Human baselines by dataset"), _HEADS, cells, (note,))]
+    for title, figures in group_figures().items():
+        values = {}
+        for one in figures:
+            column, _, side = one.metric.rpartition(".")
+            values[side, column] = one.value
+        columns = [*dict.fromkeys(column for _, column in values)]
+        sides = sorted({side for side, _ in values})
+        lines = tuple((side, *(values.get((side, column)) for column in columns)) for side in sides)
+        tables.append(Table(Text("{title}", title=title), ("", *columns), lines))
+    return [Section("human", tables=tuple(tables))]
+
+
+def _cells(row: HumanRow) -> tuple[Cell, ...]:
+    """Return the cells of the published values."""
     figures = row.published or row.by_group
-    kinds = [KINDS[one.provenance].in_language(language) for one in figures]
-    values = "***" if row.by_group else "; ".join(decimal(one.value, 3, language) for one in row.published)
-    cells = [
+    sizes = dict.fromkeys(EMPTY if one.n is None else str(one.n) for one in figures)
+    values: Cell = joined([Text("{value:.3f}", value=one.value) for one in row.published], "; ")
+    return (
         row.title if row.first else "",
-        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or EMPTY,
-        values or EMPTY,
-        "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or EMPTY,
-        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else EMPTY for one in figures)) or EMPTY,
-        _test_sizes(row.test),
-    ]
-    if row.study is None or row.own is None:
-        return [*cells, *([""] * 6)]
-    return [*cells, *_own_cells(row.study, row.own, language)]
+        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or None,
+        "***" if row.by_group else values if row.published else None,
+        joined(dict.fromkeys(KINDS[one.provenance] for one in figures), "; ") if figures else None,
+        "; ".join(sizes) or None,
+        _test_sizes(row.test) or None,
+    )
 
 
-def _own_cells(study: OwnStudy, own: Estimate, language: Language) -> list[str]:
-    record = study.record
-    value = decimal(own.value or 0.0, 3, language)
+def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
+    """Return the cells of the user's own study; empty ones without it."""
+    study, own = row.study, row.own
+    if study is None or own is None:
+        return ("",) * 7
+    record, cost = study.record, study.record.cost
     alone = record.by_majority_alone.get(own.name)
-    if alone and alone.n and alone.n != own.n:
-        told = Text("(by majorities: {alone:.3f}, n = {n})", alone=alone.value, n=alone.n)
-        value += f" {told.in_language(language)}"
-    remarks: list[Text] = [
-        *([Text("simulated")] if record.simulated else []),
-        *filter(None, [_STATUSES.get(record.status)]),
+    remarks = [
+        Text("simulated") if record.simulated else "",
+        _STATUSES.get(record.status, ""),
+        Text("by majorities: {alone:.3f}, n = {n}", alone=alone.value, n=alone.n)
+        if alone and alone.value is not None and alone.n != own.n
+        else "",
     ]
-    if remarks:
-        value += f" [{', '.join(one.in_language(language) for one in remarks)}]"
-    bounds = EMPTY
-    if own.ci95:
-        bounds = "–".join(decimal(end, 3, language) for end in own.ci95)
-        if not own.people:
-            bounds += f" ({OVER_ITEMS_ALONE.in_language(language)})"
-    people, alpha, cost = record.annotator_counts.kept, record.agreement.krippendorff_alpha, record.cost
-    return [
-        value,
-        bounds,
-        str(own.n),
-        EMPTY if people is None else str(people),
-        EMPTY if alpha is None else decimal(alpha, 2, language),
-        EMPTY if cost.total is None else f"{decimal(cost.total, 2, language)} {cost.currency or ''}".strip(),
-    ]
+    report = study.folder / "report.html"
+    link = Link(study.folder.name, shown(os.path.relpath(report, beside) if beside else report))
+    money = None if cost.total is None else Money(cost.total, cost.currency)
+    kept, alpha = record.annotator_counts.kept, record.agreement.krippendorff_alpha
+    return own, own.n, kept, alpha, money, joined(remarks, "; "), link
 
 
 def _test_sizes(sizes: Mapping[str, int]) -> str:
@@ -257,93 +269,24 @@ def _test_sizes(sizes: Mapping[str, int]) -> str:
     )
 
 
-def _link(study: OwnStudy | None, beside: Path | None) -> str:
-    """Return the path of the study's report, relative to the folder of the table."""
-    if study is None:
-        return EMPTY
-    report = study.folder / "report.html"
-    return shown(os.path.relpath(report, beside) if beside else report)
-
-
-def _matrix(
-    figures: Sequence[HumanFigure],
-) -> tuple[list[str], list[str], dict[tuple[str, str], HumanFigure]]:
-    """Split names such as `correct.virtue` into columns and rows of a table."""
-    cells = {}
-    for one in figures:
-        column, _, line = one.metric.rpartition(".")
-        cells[line, column] = one
-    return sorted({line for line, _ in cells}), list(dict.fromkeys(c for _, c in cells)), cells
-
-
-def _value(figure: HumanFigure | None, language: Language) -> str:
-    return EMPTY if figure is None else decimal(figure.value, 3, language)
-
-
-def table_markdown(rows: Sequence[HumanRow], language: Language = "en", *, beside: Path | None = None) -> str:
-    """Render the table in Markdown.
+def table_text(
+    rows: Sequence[HumanRow], form: Form, language: Language = "en", *, beside: Path | None = None
+) -> str:
+    """Render the table; HTML is a page in both languages.
 
     Args:
         rows: the rows.
-        language: the language of the heads and words.
-        beside: the folder that the table is written to, from which links start.
+        form: the form.
+        language: the language of the other forms.
+        beside: as of `human_table`.
     """
-    cells = []
-    for row in rows:
-        linked = ""
-        if row.study and row.own:
-            linked = f"[{markdown(row.study.folder.name)}](<{_link(row.study, beside)}>)"
-        cells.append([*map(markdown, _cells(row, language)), linked])
-    lines = markdown_table([head.in_language(language) for head in _HEADS], cells)
-    for title, columns, groups in _group_cells(language):
-        sides = [[*map(markdown, row)] for row in groups]
-        lines += ["", f"**{markdown(title)}**", "", *markdown_table(columns, sides)]
-    return "\n".join(lines) + "\n"
-
-
-def table_latex(rows: Sequence[HumanRow], language: Language = "en") -> str:
-    """Render the table in LaTeX, for the package `booktabs`; the column of links is left out.
-
-    Args:
-        rows: the rows.
-        language: the language of the heads and words.
-    """
-    heads = [_latex(head.in_language(language)) for head in _HEADS[:-1]]
-    lines = latex_table("llllrrllrrrl", heads, ([*map(_latex, _cells(row, language))] for row in rows))
-    for title, columns, groups in _group_cells(language):
-        sides = [[*map(_latex, row)] for row in groups]
-        shape = f"l{'r' * (len(columns) - 1)}"
-        lines += ["", f"% {title}", *latex_table(shape, [*map(_latex, columns)], sides)]
-    return "\n".join(lines) + "\n"
-
-
-def _group_cells(language: Language) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Return the title, the heads and the cells of each table of groups."""
-    for title, figures in group_figures().items():
-        sides, columns, found = _matrix(figures)
-        rows = [[side, *(_value(found.get((side, one)), language) for one in columns)] for side in sides]
-        yield title, ["", *columns], rows
-
-
-def _latex(text: str) -> str:
-    return latex(text).replace("–", "--").replace("—", "---")
-
-
-def table_html(rows: Sequence[HumanRow], *, beside: Path | None = None) -> str:
-    """Render the table as a page in both languages, without scripts.
-
-    Args:
-        rows: the rows.
-        beside: the folder that the page is written to, from which links start.
-    """
-    body = []
-    for row in rows:
-        link = Markup("")
-        if row.study is not None and row.own is not None:
-            link = Markup('<a href="{}">{}</a>').format(_link(row.study, beside), row.study.folder.name)
-        pairs = zip(_cells(row, "en"), _cells(row, "ru"), strict=True)
-        sources = "; ".join(one.source for one in row.published)
-        body.append({"cells": [*pairs], "link": link, "first": row.first, "source": sources})
-    details = [(title, *_matrix(figures)) for title, figures in group_figures().items()]
-    template = page_environment().get_template("human_table.html.j2")
-    return template.render(heads=_HEADS, body=body, details=details)
+    sections = human_table(rows, beside=beside)
+    if form != "html":
+        return render(sections, form, language) + "\n"
+    title = Text("Human baselines")
+    heading = Markup("<header><h1>{}</h1></header>\n{}")
+    bodies = {
+        one: heading.format(title.in_language(one), Markup(render(sections, "html", one)))  # noqa: S704 - escaped
+        for one in LANGUAGES
+    }
+    return html_page(title, bodies, style="main, nav { max-width: 84rem; }")
