@@ -81,7 +81,7 @@ def test_metrics_without_a_formula_get_no_interval() -> None:
     plan = replace(PLAN, baseline=PlannedAnalysis(metric="j"))
     figures = plan_figures(plan, dataset("rudetox"), controls_there=50)
     assert figures.precision == {}
-    assert "no interval is expected for j: only acc and em have a formula" in figures.notes
+    assert "no interval is expected for j: only shares of right answers have a formula" in figures.notes
 
 
 def test_the_chance_of_a_guess() -> None:

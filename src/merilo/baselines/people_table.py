@@ -10,14 +10,13 @@ from typing import Final
 import numpy as np
 
 from merilo.baselines.evidence import Evidence
+from merilo.metrics.registry import metric_of
 from merilo.people.influence import drawn_answer
 from merilo.people.votes import Votes
 from merilo.records import Number, Record
 from merilo.statistics import FloatArray
 from merilo.text import Text
 
-#: The metrics that are means of points of single answers, so that groups of people have them too.
-POINT_METRICS: Final = ("acc", "em", "f1")
 #: Annotators with fewer answers do not count for the median and the best.
 MIN_ANSWERS: Final = 10
 #: The sizes of the majorities.
@@ -194,10 +193,10 @@ def counted_points(evidence: Evidence, *, scored: bool = False) -> tuple[Votes, 
     scorer, pool = evidence.scorer, evidence.pool
     if scorer is None:
         return Text("there are no gold answers, or people's answers are not scored against them")
-    metric = evidence.declaration.metrics[0]
     kind = evidence.declaration.answer.kind
+    metric = metric_of(evidence.declaration.metrics[0], kind)
     judged = evidence.programs and not (scored and kind == "verdict")
-    if judged or kind == "criteria" or metric not in POINT_METRICS:
+    if judged or kind == "criteria" or not metric.points or metric.unit:
         return Text(
             "the metric is not a mean of the points of single answers, of which several make a majority"
         )

@@ -12,6 +12,7 @@ from merilo.metrics.detox import Ratings
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
+from merilo.text import Text
 
 #: The points of answers, shape (n,), from the form of answers, the item of each answer, and the answers.
 Points: TypeAlias = Callable[[Answer, Sequence[Item], Sequence[Given]], Sequence[float]]
@@ -38,6 +39,8 @@ class Metric(NamedTuple):
         counted: the places of the items that count, such as those of complete variants; by default all.
         lacking: why the answers cannot be scored; `None` if they can.
         bounds: the smallest and the largest value.
+        exact: whether an answer is right or wrong, without points between.
+        title: its name in prose, to stand before "of the consensus".
         display: its names in metadata of the benchmark, the usual one first.
         steps: the steps by which an answer is judged, one sentence each.
     """
@@ -53,6 +56,8 @@ class Metric(NamedTuple):
     counted: Callable[[Sequence[Item]], Sequence[int]] | None = None
     lacking: Callable[[Sequence[Item], Sequence[Given]], str | None] | None = None
     bounds: tuple[float, float] = (0.0, 1.0)
+    exact: bool = False
+    title: Text | None = None
     display: tuple[str, ...] = ()
     steps: Callable[[Answer, Item, Given], Sequence[str]] | None = None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from merilo.errors import UsageError
@@ -11,6 +10,7 @@ from merilo.metrics import correlation, detox, exam, labels, slots, squad
 from merilo.metrics.answers import AnswerKind
 from merilo.metrics.metric import Metric
 from merilo.metrics.pass_at_k import pass_metric
+from merilo.text import Text
 
 _Kinds = frozenset[AnswerKind]
 _CLOSED: Final[_Kinds] = frozenset({"choice", "integer", "label"})
@@ -18,26 +18,44 @@ _WRITTEN: Final[_Kinds] = frozenset({"choice", "integer", "label", "text"})
 _TEXT: Final[_Kinds] = frozenset({"text"})
 _SLOTS: Final[_Kinds] = frozenset({"slots"})
 
+_CORRELATION: Final = (-1.0, 1.0)
+_EXACT: Final = ("Exact match", "em")
+
 _ALL: Final = (
-    Metric("acc", _WRITTEN | {"verdict"}, labels.equal, display=("Accuracy", "acc")),
-    Metric("exact_match", _WRITTEN, labels.equal_folded, display=("Exact match",)),
     Metric(
-        "group_exact_match",
-        _WRITTEN,
-        labels.equal_folded,
-        unit="group_id",
-        whole=True,
-        display=("Group Exact match",),
+        "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
     ),
-    Metric("em", _CLOSED, labels.equal, display=("Exact match",)),
-    Metric("em", _TEXT, squad.em, display=("Exact match",), steps=squad.steps),
-    Metric("f1", _TEXT, squad.f1, display=("F1", "Token F1"), steps=squad.steps),
-    Metric("f1_macro", _CLOSED, statistic=labels.f1_macro, display=("F1 macro", "Macro F1")),
-    Metric("mcc", _CLOSED | {"criteria"}, statistic=labels.mcc, bounds=(-1.0, 1.0), display=("MCC",)),
-    Metric("pearson", _WRITTEN, statistic=correlation.pearson, bounds=(-1.0, 1.0), display=("Pearson",)),
-    Metric("spearman", _WRITTEN, statistic=correlation.spearman, bounds=(-1.0, 1.0), display=("Spearman",)),
-    Metric("intent_exact_match", _SLOTS, slots.intent_points, display=("Intent Exact Match",)),
-    Metric("slots_f1", _SLOTS, slots.slot_points, display=("Slots F1",)),
+    Metric("exact_match", _WRITTEN, labels.equal_folded, exact=True, title=Text("exact match")),
+    Metric("group_exact_match", _WRITTEN, labels.equal_folded, unit="group_id", whole=True),
+    Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=_EXACT),
+    Metric("em", _TEXT, squad.em, exact=True, display=_EXACT, steps=squad.steps),
+    Metric(
+        "f1",
+        _TEXT,
+        squad.f1,
+        steps=squad.steps,
+        title=Text("token F1"),
+        display=("F1", "F1 score", "Token F1"),
+    ),
+    Metric(
+        "f1_macro",
+        _CLOSED,
+        statistic=labels.f1_macro,
+        title=Text("macro F1"),
+        display=("F1 macro", "Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro"),
+    ),
+    Metric(
+        "mcc",
+        _CLOSED | {"criteria"},
+        statistic=labels.mcc,
+        bounds=_CORRELATION,
+        title=Text("Matthews correlation coefficient"),
+        display=("MCC", "Matthews correlation coefficient", "Matthews correlation", "5 MCC"),
+    ),
+    Metric("pearson", _WRITTEN, statistic=correlation.pearson, bounds=_CORRELATION),
+    Metric("spearman", _WRITTEN, statistic=correlation.spearman, bounds=_CORRELATION),
+    Metric("intent_exact_match", _SLOTS, slots.intent_points, exact=True),
+    Metric("slots_f1", _SLOTS, slots.slot_points),
     Metric(
         "grade_norm",
         _TEXT,
@@ -46,13 +64,38 @@ _ALL: Final = (
         unit="variant",
         counted=exam.complete_rows,
         lacking=exam.lacking,
-        display=("Grade Norm",),
+        title=Text("normalised grade"),
+        display=("Grade norm", "Grade normalised", "Grade normalized"),
         steps=exam.steps,
     ),
-    Metric("j", _TEXT, ratings=detox.product, display=("J",)),
-    Metric("sta", _TEXT, ratings=lambda ratings: ratings.sta, display=("STA",)),
-    Metric("sim", _TEXT, ratings=lambda ratings: ratings.sim, display=("SIM",)),
-    Metric("fl", _TEXT, ratings=lambda ratings: ratings.fl, display=("FL",)),
+    Metric(
+        "j",
+        _TEXT,
+        ratings=detox.product,
+        title=Text("joint score J"),
+        display=("J", "Joint score", "Joint", "J (STA SIM FL)"),
+    ),
+    Metric(
+        "sta",
+        _TEXT,
+        ratings=lambda ratings: ratings.sta,
+        title=Text("style transfer accuracy (STA)"),
+        display=("STA", "Style transfer accuracy"),
+    ),
+    Metric(
+        "sim",
+        _TEXT,
+        ratings=lambda ratings: ratings.sim,
+        title=Text("meaning preservation (SIM)"),
+        display=("SIM", "Meaning preservation score", "Similarity"),
+    ),
+    Metric(
+        "fl",
+        _TEXT,
+        ratings=lambda ratings: ratings.fl,
+        title=Text("fluency (FL)"),
+        display=("FL", "Fluency", "Fluency score"),
+    ),
 )
 _PASS_AT: Final = re.compile(r"pass@([1-9][0-9]*)")
 
@@ -115,13 +158,21 @@ def displayed(name: str, kind: AnswerKind) -> str | None:
         >>> displayed("Exact match", "text"), displayed("macro-F1", "choice"), displayed("BLEU", "text")
         ('exact_match', 'f1_macro', None)
     """
-    plain = _plain(name)
-    return next((one.name for one in _ALL if kind in one.answers and plain in map(_plain, _names(one))), None)
+    plain = plain_name(name)
+    named = (one for one in _ALL if plain in map(plain_name, (one.name, *one.display)))
+    return next((one.name for one in named if kind in one.answers), None)
 
 
-def _names(metric: Metric) -> Iterable[str]:
-    return (metric.name, *metric.display)
+def display_of(name: str) -> tuple[str, ...]:
+    """Return the names of a metric in metadata of the benchmark, as `plain_name` writes them."""
+    return tuple(plain_name(shown) for one in _ALL if one.name == name for shown in one.display)
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
+def title_of(name: str) -> Text | None:
+    """Return what a metric is called in prose; `None` if it has no title."""
+    return next((one.title for one in _ALL if one.name == name), None)
+
+
+def plain_name(name: str) -> str:
+    """Return a name without case, spaces and punctuation; "pass@1" and "pass@10" stay apart from other names."""
+    return re.sub(r"[\W_]+", "", name.casefold().replace("@", "at"))

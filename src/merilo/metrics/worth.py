@@ -33,9 +33,6 @@ from merilo.statistics.intervals import cluster_codes
 #: An answer that no annotator gave.
 _UNSEEN: Final = "\0"
 
-#: The metrics by which an answer is right or wrong.
-_EXACT: Final = ("em", "acc", "exact_match")
-
 
 @dataclass(frozen=True, slots=True)
 class Worth:
@@ -68,8 +65,8 @@ def item_points(scoring: Scoring, items: Sequence[Item], answers: Sequence[str])
     """
     kind = scoring.answer.kind
     declared = [metric_of(name, kind) for name in scoring.metrics]
-    metric = next((one for one in declared if one.most or one.name in _EXACT), None) or metric_of(
-        next(name for name in (*_EXACT, *scoring.metrics) if name in fitting(kind)), kind
+    metric = next((one for one in declared if one.most or one.exact), None) or metric_of(
+        next(name for name in ("em", "acc", *scoring.metrics) if name in fitting(kind)), kind
     )
     return points(scoring.answer, metric, items, answers) / most_points(metric, items)
 

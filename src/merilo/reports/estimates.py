@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from merilo.metrics.registry import display_of, plain_name, title_of
 from merilo.records import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
@@ -35,20 +35,6 @@ def interval_json(interval: Interval | None) -> Json:
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
-#: Our metric -> display names that mean it, most usual first, without case, spaces and punctuation.
-_DISPLAYED: Final[Mapping[str, tuple[str, ...]]] = {
-    "acc": ("accuracy", "acc"),
-    "em": ("exactmatch", "em"),
-    "f1": ("f1", "f1score", "tokenf1", "squadf1"),
-    "f1_macro": ("f1macro", "macrof1", "f1macroscore", "macrof1score", "f1scoremacro"),
-    "mcc": ("mcc", "matthewscorrelationcoefficient", "matthewscorrelation", "5mcc"),
-    "grade_norm": ("gradenorm", "gradenormalised", "gradenormalized"),
-    "j": ("j", "jointscore", "joint", "jstasimfl"),
-    "sta": ("sta", "styletransferaccuracy"),
-    "sim": ("sim", "meaningpreservationscore", "similarity"),
-    "fl": ("fl", "fluency", "fluencyscore"),
-}
-
 #: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact
 #: match are both
 #: the share of answers that equal the gold answer.
@@ -56,22 +42,6 @@ _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
     "acc": ("exactmatch", "em"),
     "em": ("accuracy", "acc"),
     "f1_macro": ("f1", "f1score"),
-}
-
-_MARKS: Final = re.compile(r"[\W_]+")
-
-
-_TITLES: Final[Mapping[str, Text]] = {
-    "acc": Text("accuracy"),
-    "em": Text("exact match"),
-    "f1": Text("token F1"),
-    "f1_macro": Text("macro F1"),
-    "mcc": Text("Matthews correlation coefficient"),
-    "grade_norm": Text("normalised grade"),
-    "j": Text("joint score J"),
-    "sta": Text("style transfer accuracy (STA)"),
-    "sim": Text("meaning preservation (SIM)"),
-    "fl": Text("fluency (FL)"),
 }
 
 #: Groups of questions and criteria of the catalogue.
@@ -113,7 +83,7 @@ def metric_title(name: str) -> Text:
         ('accuracy', 'accuracy (science)', 'pass@1')
     """
     base, _, group = name.partition(".")
-    title = _TITLES.get(base)
+    title = title_of(base)
     if title is None:
         return group_title(name)
     return Text("{metric} ({group})", metric=title, group=group_title(group)) if group else title
@@ -138,22 +108,15 @@ def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str
         >>> display_names(["em"], ["Accuracy"]), display_names(["acc"], ["chrf"])
         ({'em': 'Accuracy'}, {})
     """
-    free = {_plain(name): name for name in reversed(displayed)}
+    free = {plain_name(name): name for name in reversed(displayed)}
     found: dict[str, str] = {}
-    for meanings in ({}, _DISPLAYED, _ALSO):
+    for meanings in (lambda base: (base,), display_of, lambda base: _ALSO.get(base, ())):
         for name in computed:
             if name in found:
                 continue
             base, mark, group = name.partition(".")
-            candidates = [f"{plain}{_plain(group)}" for plain in meanings.get(base, ())]
-            if not meanings:
-                candidates = [_plain(name)]
+            candidates = [f"{plain_name(meaning)}{plain_name(group)}" for meaning in meanings(base)]
             fitting = next((plain for plain in candidates if plain in free), None)
             if fitting is not None and not (mark and not group):
                 found[name] = free.pop(fitting)
     return {name: found[name] for name in computed if name in found}
-
-
-def _plain(name: str) -> str:
-    # The sign of pass@k keeps "pass@1" and "pass@10" apart from other names.
-    return _MARKS.sub("", name.casefold().replace("@", "at"))

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_command_line, for_library
+from merilo.metrics.registry import metric_of
 from merilo.statistics.planning import (
     FEWEST_ANNOTATORS,
     StudyPlan,
@@ -24,8 +25,6 @@ from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, ControlsPlan, Study
 from merilo.wording import counted_noun
 
-#: Metrics that are shares of right answers, for which precision has a formula.
-SHARES: Final = ("acc", "em")
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
 _LEAST_CHANCE: Final = 0.02
 
@@ -152,9 +151,11 @@ def plan_figures(
         checked = _controls(plan, plan.controls, declared, arms, controls_there)
         notes = [*_control_notes(checked, plan.controls, declared, arms)]
     precise: dict[str, PrecisionFigures] = {}
-    if metric not in SHARES:
-        notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
-    for name, arm in plan.arms.items() if metric in SHARES else ():
+    scored = metric_of(metric, declared.answer.kind)
+    share = scored.exact and scored.unit is None
+    if not share:
+        notes.append(f"no interval is expected for {metric}: only shares of right answers have a formula")
+    for name, arm in plan.arms.items() if share else ():
         try:
             precise[name] = _precision(plan, arm, arms[name].people, items)
         except UsageError as error:
