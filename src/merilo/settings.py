@@ -88,11 +88,13 @@ class Help:
         text: the help of the option.
         panel: the group of options in a command's help.
         metavar: the placeholder of the value; by default, it follows from the type.
+        option: whether `merilo baseline` has an option for it; plans and the library have it anyway.
     """
 
     text: str
     panel: str = PROCEDURE
     metavar: str | None = None
+    option: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,79 +152,54 @@ class AnalysisSettings(CheckedSettings):
 
     metric: Annotated[
         Text | None,
-        Help(
-            "The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc)."
-        ),
+        Help("The main metric. Default: the dataset's, or acc.", metavar="NAME"),
     ] = None
-    min_control_accuracy: Annotated[
-        Share, Help("Exclude annotators whose accuracy on control items is lower.")
-    ] = 0.5
+    min_control_accuracy: Annotated[Share, Help("Exclude annotators below it on control items.")] = 0.5
     min_controls: Annotated[
-        Count, Help("Keep annotators with fewer control answers: they cannot be judged.")
+        Count, Help("Keep annotators with fewer control answers: they cannot be judged.", option=False)
     ] = 1
     min_control_score: Annotated[
         float,
         Strict(),
         Field(gt=0, le=1, allow_inf_nan=False),
-        Help("A free-text answer to a control item is right if the F1 of its words is at least this much."),
+        Help(
+            "A free-text answer to a control item is right if the F1 of its words is at least this much.",
+            option=False,
+        ),
     ] = 0.5
     min_votes: Annotated[
         Count | Literal["majority"],
         Help(
-            "How many equal votes make a majority: a number, or more than half of the overlap ('majority').",
+            "Equal votes of a majority: N, or more than half of the overlap.",
             metavar="majority|N",
         ),
     ] = "majority"
-    max_low_agreement: Annotated[
-        Share, Help("Reject the baseline if the share of items without a majority is larger.")
-    ] = 0.3
-    aggregator: Annotated[
-        Aggregator, Help("How votes become labels: by most votes, or by a model of the annotators.")
-    ] = "majority"
+    max_low_agreement: Annotated[Share, Help("Reject if a larger share has no majority.")] = 0.3
+    aggregator: Annotated[Aggregator, Help("Decide by votes, or by a model of annotators.")] = "majority"
     resolve: Annotated[
         Resolve,
-        Help(
-            "How items without a majority are decided: left out (none, the published procedure), by "
-            "most votes and then skill, then GLAD, or all in turn (cascade)."
-        ),
+        Help("How items without a majority are decided."),
     ] = "cascade"
     by: Annotated[
         tuple[Text, ...],
-        Help(
-            "Report agreement and scores for each value of this field (domain finds meta.domain); may "
-            "be given several times.",
-            GROUPS,
-        ),
+        Help("Also scores for each value of FIELD; repeatable.", metavar="FIELD"),
     ] = ()
     cluster: Annotated[
         Text | None,
-        Help(
-            "A field of the items, such as a text or a dialogue: items with the same value are not "
-            "independent, and every interval takes this into account. Default: declared by the "
-            "dataset.",
-            GROUPS,
-            "FIELD",
-        ),
+        Help("Items with the same value are not independent.", metavar="FIELD"),
     ] = None
     human_benchmark: Annotated[
         Literal["agreed", "all"],
         Help(
-            "The items that give human_benchmark in the dataset's metadata: those with a majority "
-            "(agreed), or all.",
+            "The items of the value for metadata.",
             metavar="agreed|all",
         ),
     ] = "agreed"
     level: Annotated[
         Level,
-        Help(
-            "The scale of labels: names, ranks, or numbers. Krippendorff's alpha is on it, and auto takes "
-            "the weighted median of closed answers on an ordered one.",
-            GROUPS,
-        ),
+        Help("The scale of labels."),
     ] = "nominal"
-    repeats: Annotated[Repeats, Help("What to do if an annotator answered an item twice, differently.")] = (
-        "refuse"
-    )
+    repeats: Annotated[Repeats, Help("If someone answered an item twice, differently.")] = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,16 +225,13 @@ class Settings(AnalysisSettings):
 
     alternatives: Annotated[
         Text | None,
-        Help(
-            "The separator of several gold answers in one cell.",
-            metavar="TEXT",
-        ),
+        Help("The separator of several gold answers in one cell.", option=False),
     ] = None
     currency: Annotated[
-        str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)
+        str | None, Help("The currency of rewards, if the platform does not state it.", option=False)
     ] = None
     minimum_hourly: Annotated[
-        Amount | None, Help("Warn if annotators earned less for an hour of work.", INPUT)
+        Amount | None, Help("Warn if annotators earned less for an hour of work.", option=False)
     ] = None
     dataset: str | None = None
     labels: tuple[str, ...] = ()
@@ -461,27 +435,25 @@ class InputSettings(CheckedSettings):
 
     platform: Annotated[
         Platform | None,
-        Help("The platform that wrote the files. Default: recognised by the header.", INPUT),
+        Help("The platform. Default: recognised.", INPUT),
     ] = None
     dataset: Annotated[
         str | None,
         Help(
-            "The dataset's name: gives the labels and, if answers can be computed, the gold answers.",
+            "The dataset: labels and computed gold.",
             INPUT,
             "NAME",
         ),
     ] = None
-    gold: Annotated[
-        Path | None, Help("Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.", INPUT)
-    ] = None
+    gold: Annotated[Path | None, Help("Gold answers, joined by id or inputs.", INPUT)] = None
     gold_column: Annotated[
         str | None,
-        Help("The column of gold answers, if it cannot be recognised by its name.", INPUT, "COLUMN"),
+        Help("The column of gold answers.", INPUT, "COLUMN"),
     ] = None
     reading: Annotated[
         Path | None,
         Help(
-            "How the columns become responses: the file that merilo inspect --out writes.",
+            "The file of merilo inspect: how columns are read.",
             INPUT,
             "FILE",
         ),
@@ -489,19 +461,14 @@ class InputSettings(CheckedSettings):
     item: Annotated[
         tuple[str, ...],
         Help(
-            "A column that identifies an item; may be given several times. Default: all input fields, "
-            "on platforms that mark them.",
+            "A column that identifies an item; repeatable.",
             INPUT,
             "COLUMN",
         ),
     ] = ()
     annotator: Annotated[str | None, Help("The column of annotators' ids.", INPUT, "COLUMN")] = None
-    answer: Annotated[str | None, Help("The column of answers, if there are several.", INPUT, "COLUMN")] = (
-        None
-    )
-    skills: Annotated[
-        Path | None, Help("The platform's skills: a table of annotators and their skill values.", INPUT)
-    ] = None
+    answer: Annotated[str | None, Help("The column of answers.", INPUT, "COLUMN")] = None
+    skills: Annotated[Path | None, Help("The platform's skills of annotators.", INPUT)] = None
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
@@ -658,6 +625,12 @@ def help_of(name: str, of: type = Settings) -> Help | None:
     kind = _annotations(of)[name]
     known = (one for part in (kind, *get_args(kind)) for one in getattr(part, "__metadata__", ()))
     return next((one for one in known if isinstance(one, Help)), None)
+
+
+def has_option(name: str) -> bool:
+    """Return whether `merilo baseline` takes a parameter of a baseline as an option."""
+    about = help_of(name) if name in _annotations(Settings) else None
+    return bool(about and about.option) or name in {*_annotations(InputSettings), "model", "arm", "other"}
 
 
 def type_of(name: str, of: type = Settings) -> Any:  # noqa: ANN401 - types of Python have no better type

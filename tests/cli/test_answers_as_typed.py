@@ -7,6 +7,7 @@ from pathlib import Path
 from command import merilo
 from exports import row, toloka, written
 
+import merilo as library
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item, Split, write_splits
@@ -75,10 +76,8 @@ def test_a_gold_cell_lists_several_right_answers(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka(rows))
     gold = written(tmp_path / "gold.csv", "question,gold\nq0,a;b\nq1,c\n")
     for metric in ("em", "f1"):
-        found = merilo(
-            "baseline", pool, "--gold", gold, "--metric", metric, "--alternatives", ";", "--json", "-"
-        )
-        assert found.json["metrics"][metric]["value"] == 0.5, metric
+        found = library.baseline(pool, gold=gold, metric=metric, alternatives=";")
+        assert found.metrics[metric].value == 0.5, metric
         whole = merilo("baseline", pool, "--gold", gold, "--metric", metric, "--json", "-")
         assert whole.json["metrics"][metric]["value"] < 0.5, metric
 
@@ -87,8 +86,7 @@ def test_a_list_in_a_split_file_is_several_right_answers_with_alternatives(tmp_p
     pool = pool_of(tmp_path / "p.tsv", ["b", "b", "b"])
     entry = {"instruction": "?", "inputs": {"question": "q0"}, "outputs": ["a", "b"], "meta": {"id": 1}}
     gold = written(tmp_path / "gold.json", json.dumps([entry]))
-    options = ("--gold", gold, "--metric", "em", "--alternatives", ";", "--json", "-")
-    assert merilo("baseline", pool, *options).json["metrics"]["em"]["value"] == 1.0
+    assert library.baseline(pool, gold=gold, metric="em", alternatives=";").metrics["em"].value == 1.0
     refused = merilo("baseline", pool, "--gold", gold, "--metric", "em")
     assert refused.status == 2
     assert "is a list, but one gold answer is expected" in refused.complaint

@@ -26,30 +26,14 @@ def test_the_margin_of_a_frozen_plan_beside_the_gold_is_planned(tmp_path: Path) 
     plan = {"baseline": {"margin": 0.25}}
     record = {"date": "2026-01-02", "hash": combined_hash(files), "files": files, "plan": plan}
     (tmp_path / "frozen.json").write_text(json.dumps(record))
-    for more, planned in (((), True), (("--margin", 0.25), True), (("--margin", 0.3), False)):
-        for row in merilo(*options, *more, "--json", "-").json["models"]:
-            assert ("margin planned on 2026-01-02" in row["sentence"]) == planned
-
-
-@pytest.mark.parametrize("margin", [0, 1, 1.5, -0.1])
-def test_a_margin_outside_0_to_1_is_wrong_usage(margin: float, tmp_path: Path) -> None:
-    outcome = merilo(*given(tmp_path), "--margin", margin)
-    assert outcome.status == 2
-    assert "--margin takes a difference between 0 and 1" in outcome.complaint
-
-
-def test_a_margin_without_a_model_is_wrong_usage(tmp_path: Path) -> None:
-    options = given(tmp_path)
-    place = options.index("--model")
-    outcome = merilo(*options[:place], *options[place + 2 :], "--margin", 0.1)
-    assert outcome.status == 2
-    assert "--margin is for a comparison with models: give --model FILE" in outcome.complaint
+    for row in merilo(*options, "--json", "-").json["models"]:
+        assert "margin planned on 2026-01-02" in row["sentence"]
 
 
 @pytest.mark.thorough
 def test_the_folder_hb_has_the_same_verdict(tmp_path: Path) -> None:
     options = given(tmp_path)
-    merilo(*options, "--margin", 0.3, "--out", tmp_path / "out")
+    merilo(*options, "--out", tmp_path / "out")
     assert merilo("report", tmp_path / "out", "--out", tmp_path / "hb").status == 0
     found = library.verify(tmp_path / "hb")
     assert found.ok

@@ -419,6 +419,14 @@ class Baseline(Record):
         baseline._evidence = replace(self.evidence, study=study)
         return baseline
 
+    def with_command(self, command: str) -> Baseline:
+        """Return the baseline with another command in its provenance, one that gives the same result."""
+        record = (self.provenance or Provenance()).model_copy(update={"command": command})
+        baseline = self.model_copy(update={"provenance": record})
+        study = replace(self.evidence.study, provenance=record)
+        baseline._evidence = replace(self.evidence, study=study)
+        return baseline
+
     @property
     def simulated(self) -> bool:
         """Return whether some of the annotators are simulated."""

@@ -29,6 +29,7 @@ from merilo.people.reading import Origin, Source, StudyResponses, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses
+from merilo.settings import DEFAULTS, has_option
 from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
@@ -108,36 +109,27 @@ def reading_options(origin: Origin | None) -> dict[str, Json]:
     }
 
 
-def recorded(
-    study: StudyInput,
-    function: str,
-    parameters: Mapping[str, Json],
-    defaults: Mapping[str, Json],
-    *,
-    command: str | None = None,
-    in_memory: bool = False,
-) -> Provenance:
-    """Record the provenance: the command if all inputs are files, else the Python call.
+def recorded(study: StudyInput, parameters: Mapping[str, Json], *, in_memory: bool = False) -> Provenance:
+    """Record the provenance: the command if all inputs are files and its options suffice, else the Python call.
 
     Args:
         study: the responses and the input files.
-        function: the name of the library's function.
         parameters: all parameters.
-        defaults: the parameters that the command leaves out if they have these values.
-        command: the command's name; by default, that of the function.
         in_memory: whether an argument was given in memory, so that no command gives the same result.
     """
     origin = study.origin
+    without_option = [name for name in parameters if not has_option(name)]
+    in_memory = in_memory or any(parameters[name] != DEFAULTS.get(name) for name in without_option)
     if not in_memory and origin and origin.files:
-        words = command_line(command or function, origin.files, parameters, defaults)
+        words = command_line("baseline", origin.files, parameters, DEFAULTS)
         return provenance(words, study.files, parameters)
     given = {
         name: value
         for name, value in parameters.items()
-        if value is not None and value != [] and value != defaults.get(name)
+        if value is not None and value != [] and value != DEFAULTS.get(name)
     }
     arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in given.items())])
-    record = provenance(f"merilo.{function}({arguments})", study.files, parameters)
+    record = provenance(f"merilo.baseline({arguments})", study.files, parameters)
     tables = origin.inputs() if origin else ()
     return record.model_copy(update={"inputs": (*tables, *record.inputs)})
 

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from merilo.cli.options import (
-    AnonymiseOption,
     BaselineFolder,
-    CommonItemsOption,
     ComparedModels,
     DetailsOption,
     Exports,
     ForceOption,
     JsonOption,
-    MarginOption,
     input_files,
     read_exports,
     takes_settings,
@@ -32,28 +29,18 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@takes_settings(
-    of=InputSettings,
-    into="given",
-    most_used=(
-        *("dataset", "gold", "answer", "skills", "min_control_accuracy", "by"),
-        *("out", "details", "json_to"),
-    ),
-)
+@takes_settings(of=InputSettings, into="given")
 @takes_settings()
 def make(
     files: Exports,
     *,
     given: InputSettings,
     model: ComparedModels = None,
-    common_items: CommonItemsOption = False,
-    margin: MarginOption = None,
     arm: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column of groups of people, such as people and experts, or 'files' if each file is a group: each "
-            "gets a baseline.",
+            help="The column of arms, or 'files': each file is an arm.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -61,14 +48,12 @@ def make(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The same annotators' answers to another dataset, which tell who is reliable; may be given several "
-            "times.",
+            help="The annotators' answers to another dataset; repeatable.",
             rich_help_panel=INPUT,
         ),
     ] = None,
     settings: Settings,
     out: BaselineFolder = None,
-    anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
     json_to: JsonOption = None,
@@ -85,17 +70,12 @@ def make(
     declared = dataset(given.dataset) if given.dataset else None
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
-    if margin is not None:
-        from merilo.baselines.row import margin_of  # noqa: PLC0415 - needed only with models
-
-        margin_of(margin)
     responses = read_exports(files, given)
     column = responses.origin.reading.columns.arm if responses.origin else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
-            models=model or (), common_items=common_items, margin=margin,
-            arm=arm or column, other=other or (), settings=settings, anonymise=anonymise,
+            models=model or (), arm=arm or column, other=other or (), settings=settings,
         )  # fmt: skip
     return finish(made, out, force=force, details=details, json_to=json_to)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from merilo.metrics.detox import Rater
     from merilo.people.reading import StudyResponses
 
-#: The panel of the options that most people need, which stands first in the help of a command.
-MOST_USED: Final = "Most used"
 MODELS: Final = "Comparison with models"
 
 JsonOption: TypeAlias = Annotated[
@@ -38,7 +35,7 @@ JsonOption: TypeAlias = Annotated[
     typer.Option(
         "--json",
         metavar="FILE|-",
-        help="Write the result as one JSON object; - is standard output.",
+        help="The result as JSON; - is standard output.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -55,16 +52,8 @@ ForceOption: TypeAlias = Annotated[
 DetailsOption: TypeAlias = Annotated[
     bool, typer.Option("--details", help="Show all rows of the table.", rich_help_panel=OUTPUT)
 ]
-AnonymiseOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--anonymise",
-        help="Replace annotators' ids by pseudonyms, and remove folders from file names.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 BaselineFolder: TypeAlias = Annotated[
-    Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)
+    Path | None, typer.Option(help="A new folder: report, JSON, tables, raw answers.", rich_help_panel=OUTPUT)
 ]
 ExplainOption: TypeAlias = Annotated[
     list[str] | None,
@@ -77,10 +66,7 @@ ExplainOption: TypeAlias = Annotated[
 ]
 Exports: TypeAlias = Annotated[
     list[Path],
-    typer.Argument(
-        help="Exports of one study: Toloka, ABC Elementary, Label Studio, Amazon Mechanical Turk, or a "
-        "table (CSV, TSV, Parquet, JSONL)."
-    ),
+    typer.Argument(help="Exports of one study by a platform, or tables (CSV, TSV, Parquet, JSONL)."),
 ]
 StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
 ArmOption: TypeAlias = Annotated[
@@ -92,17 +78,8 @@ ArmOption: TypeAlias = Annotated[
 ComparedModels: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
-        help="A model's answers (id, answer, sample), or the log of another harness; may be given "
-        "several times.",
-        rich_help_panel=MODELS,
-    ),
-]
-CommonItemsOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--common-items",
-        help="If a model did not answer all items, compare on the items that both answered.",
-        rich_help_panel=MODELS,
+        help="A model's answers or run to compare; repeatable.",
+        rich_help_panel=INPUT,
     ),
 ]
 MarginOption: TypeAlias = Annotated[
@@ -179,7 +156,7 @@ def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path
 
 
 def takes_settings(
-    *names: str, of: type[CheckedSettings] = Settings, most_used: Sequence[str] = (), into: str = "settings"
+    *names: str, of: type[CheckedSettings] = Settings, into: str = "settings"
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Replace the parameter `settings` of a command by one option for each setting.
 
@@ -189,11 +166,12 @@ def takes_settings(
         names: the settings; by default, all that a user chooses.
         of: the class that declares them.
         into: the name of the parameter.
-        most_used: the parameters whose options stand first in the help, in a panel of their own.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
-        chosen = names or tuple(of().parameters())
+        chosen = names or tuple(
+            name for name in of().parameters() if (about := help_of(name, of)) and about.option
+        )
         options = [_option(name, of()) for name in chosen]
 
         @wraps(command)
@@ -207,21 +185,14 @@ def takes_settings(
             for own in signature(command).parameters.values()
             for one in (options if own.name == into else [own.replace(annotation=hints[own.name])])
         ]
-        first = [_in_first_panel(one) for name in most_used for one in parameters if one.name == name]
         arguments = [one for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-        others = [one for one in parameters if one.name not in most_used and one not in arguments]
-        parameters = [*arguments, *first, *others]
+        others = [one for one in parameters if one not in arguments]
+        parameters = [*arguments, *others]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         return run
 
     return decorated
-
-
-def _in_first_panel(parameter: Parameter) -> Parameter:
-    kind, option = parameter.annotation.__origin__, copy(parameter.annotation.__metadata__[0])
-    option.rich_help_panel = MOST_USED
-    return parameter.replace(annotation=Annotated[kind, option])
 
 
 def _option(name: str, defaults: CheckedSettings) -> Parameter:

@@ -15,22 +15,18 @@ import typer
 
 from merilo.cli import study_site
 from merilo.cli.options import (
-    AnonymiseOption,
     ArmOption,
     BaselineFolder,
-    CommonItemsOption,
     ComparedModels,
     DetailsOption,
     ForceOption,
     JsonOption,
     LanguageOption,
-    MarginOption,
     MediaOption,
     StudyArgument,
     takes_settings,
 )
 from merilo.cli.output import check_places, deliver, say, show, working
-from merilo.errors import UsageError
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.text import Text
@@ -301,10 +297,7 @@ def baseline_(
     *,
     arm: ArmOption = None,
     model: ComparedModels = None,
-    common_items: CommonItemsOption = False,
-    margin: MarginOption = None,
     out: BaselineFolder = None,
-    anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
     json_to: JsonOption = None,
@@ -318,20 +311,11 @@ def baseline_(
 
     folder = open_study(study)
     check_places([*_files(folder), *(model or ())], json_to, out, force=force)
-    if margin is not None and not model:
-        raise UsageError("--margin is for a comparison with models: give --model FILE")
     _warn_unfrozen(folder)
     for change in plan_changes(folder):
         say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
     with working(Text("Making the baseline")):
-        made = study_baseline(
-            folder,
-            arm=arm,
-            models=model or (),
-            common_items=common_items,
-            margin=margin,
-            anonymise=anonymise,
-        )
+        made = study_baseline(folder, arm=arm, models=model or ())
     return finish(made, out, force=force, details=details, json_to=json_to)
 
 

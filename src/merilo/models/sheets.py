@@ -196,7 +196,7 @@ def no_labels(
 
 
 def refuse_unreadable(
-    answers: Iterable[str | Mapping[str, str]], log: LogMapping | None, file: object, *, also: str = ""
+    answers: Iterable[str | Mapping[str, str]], log: LogMapping | None, file: object
 ) -> None:
     """Refuse answers none of which can be read: their score would be that of a wrong format.
 
@@ -204,7 +204,6 @@ def refuse_unreadable(
         answers: the answers to items; one that cannot be read is empty.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
         file: the file of the answers, for messages.
-        also: what the option that counts them as wrong is called elsewhere.
 
     Raises:
         DataError: all answers are empty.
@@ -217,7 +216,7 @@ def refuse_unreadable(
     form = "log" if log else "file"
     raise DataError(
         f"not one of {len(given)} answers can be read ({why}), so the score would say nothing of the model: check that "
-        f"the {form} holds the model's replies to these items, or give {argument('force', given=True)}{also} to count "
+        f"the {form} holds the model's replies to these items, or give {argument('force', given=True)} to count "
         "all as wrong",
         file=file,
     )

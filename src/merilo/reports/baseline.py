@@ -27,11 +27,10 @@ from merilo.baselines.study_input import (
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people import pseudonyms
 from merilo.people.other_datasets import OtherAnswers, read_other_answers
 from merilo.people.reading import Source, StudyResponses, read_responses
 from merilo.responses import Responses
-from merilo.settings import DEFAULTS, Settings
+from merilo.settings import Settings
 from merilo.strict_json import Json
 from merilo.wording import shown
 
@@ -47,12 +46,9 @@ def baseline(
     gold_column: str | None = None,
     skills: SkillSource = None,
     models: Sequence[str | Path] = (),
-    common_items: bool = False,
-    margin: float | Margin | None = None,
     population: str | Path | Population | None = None,
     arm: str | Mapping[str, str] | None = None,
     other: Sequence[str | Path] | OtherAnswers = (),
-    anonymise: bool = False,
     settings: Settings | None = None,
     **chosen: object,
 ) -> Baseline:
@@ -69,16 +65,12 @@ def baseline(
             annotator to skill.
         models: files of models' answers, or folders of runs, to compare with the annotators in the report;
             see also `compare`.
-        common_items: if the items differ, compare models on the items that both sides answered.
-        margin: the largest difference from a model that counts as none, in (0, 1): with it, equivalence with people is
-            tested. By default, `baseline.margin` of the frozen plan if the file of gold answers is that of a study.
         population: the whole dataset, if the items are a sample of it: a study's `weights.csv`.
         arm: the groups of people, which get a baseline each: a column of the files, `files` where every file is a
             group, or a mapping from annotator to arm. The arm `people`, or the largest, is the baseline that is
             returned; its `arms` are the others.
         other: exports of other datasets that the same annotators answered, one for each dataset, or what `read_raw`
             gives: who agrees with the others there is reliable.
-        anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.
         chosen: single settings by name, such as `min_votes=3`; `merilo baseline --help` explains each.
 
@@ -116,8 +108,6 @@ def baseline(
         other if isinstance(other, OtherAnswers) else read_other_answers(other, people) if other else None
     )
     study = replace(study, other=elsewhere)
-    if anonymise:
-        study = _anonymous(study)
     if models and not study.gold:
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
@@ -125,24 +115,16 @@ def baseline(
     study = replace(
         study,
         population=find_population(population, responses=study.responses, gold=study.gold, encoding=encoding),
-        common_items=common_items,
-        margin=_margin(margin, gold) if models or margin is not None else None,
+        margin=_planned(gold) if models else None,
     )
-    if study.margin and not models:
-        raise UsageError(
-            f"{argument('margin')} is for a comparison with models: give {argument('model', 'FILE')}"
-        )
     study = replace(study, models=_answer_files(models, study, settings))
     options: dict[str, Json] = {
         "dataset": dataset if isinstance(dataset, str) or dataset is None else dataset.name,
         "gold": name_of(gold),
         "gold_column": gold_column,
         **reading_options(study.origin),
-        "anonymise": anonymise,
         "skills": name_of(skills),
         "model": [shown(path) for path in study.models],
-        "common_items": common_items,
-        "margin": study.margin.value if study.margin else None,
         "population": name_of(population),
         "arm": arm if arm is None or isinstance(arm, str) else IN_MEMORY,
         "other": [*study.other.sources] if study.other else [],
@@ -155,9 +137,7 @@ def baseline(
         return made
     from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
-    return made.with_models(
-        with_models(made.evidence, study.models, common_items=common_items, margin=study.margin)
-    )
+    return made.with_models(with_models(made.evidence, study.models, common_items=False, margin=study.margin))
 
 
 def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:
@@ -177,34 +157,14 @@ def _divided(study: StudyInput, settings: Settings) -> StudyInput:
     return replace(study, responses=own, arm=main, arms=arms)
 
 
-def _anonymous(study: StudyInput) -> StudyInput:
-    """Replace annotators' ids by pseudonyms in all parts of a study."""
-    if study.origin is None:
-        raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
-    names = pseudonyms.names_of(study.responses, study.origin.key)
-    responses, skills = pseudonyms.anonymise(study.responses, study.skills, study.origin.key)
-    return replace(
-        study,
-        responses=replace(
-            responses, arms={names[who]: arm for who, arm in (study.responses.arms or {}).items()} or None
-        ),
-        skills=skills,
-        other=study.other.renamed(names) if study.other else None,
-        gold=replace(study.gold, source=Path(study.gold.source).name) if study.gold else None,
-        pseudonymous=True,
-    )
-
-
 def _with_provenance(study: StudyInput, options: Mapping[str, Json], given: Iterable[object]) -> StudyInput:
     """Record how the baseline is computed, and its input files: those of the study and those among other arguments."""
     declared = study.origin.declared if study.origin else None
     files = (*study.models, *(Path(one) for one in (declared, *given) if isinstance(one, str | Path)))
     study = replace(study, files=(*study.files, *files))
-    defaults = {**DEFAULTS, **dict.fromkeys(("common_items", "anonymise"), False)}
     in_memory = IN_MEMORY in {options[name] for name in ("gold", "skills", "population", "arm")}
-    record = recorded(study, "baseline", options, defaults, in_memory=in_memory)
-    hidden = study.pseudonymous and not in_memory and study.origin and study.origin.files
-    return replace(study, provenance=record.without_folders() if hidden else record)
+    record = recorded(study, options, in_memory=in_memory)
+    return replace(study, provenance=record)
 
 
 def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Settings) -> tuple[Path, ...]:
@@ -221,15 +181,10 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
     return tuple(files)
 
 
-def _margin(given: float | Margin | None, gold: GoldSource) -> Margin | None:
-    """Return the margin; it is planned if it equals that of the frozen plan beside the file of gold answers."""
-    from merilo.baselines.row import Margin, margin_of  # noqa: PLC0415 - needed only with models
-    from merilo.reports.comparison import planned_margin  # noqa: PLC0415 - as above
+def _planned(gold: GoldSource) -> Margin | None:
+    """Return the margin for equivalence of the frozen plan beside the file of gold answers."""
+    from merilo.reports.comparison import planned_margin  # noqa: PLC0415 - needed only with models
     from merilo.studies.plan_types import FROZEN_FILE  # noqa: PLC0415 - as above
 
-    if isinstance(given, Margin):
-        return given
-    own = margin_of(given) if given is not None else None
     folder = Path(gold).parent if isinstance(gold, str | Path) else None
-    planned = planned_margin(folder) if folder and (folder / FROZEN_FILE).is_file() else None
-    return planned if own is None or (planned and planned.value == own.value) else own
+    return planned_margin(folder) if folder and (folder / FROZEN_FILE).is_file() else None

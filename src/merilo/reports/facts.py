@@ -371,7 +371,7 @@ def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
         hourly = (
             Text("{pay} per hour", pay=Money(cost.hourly, cost.currency)) if cost.hourly is not None else ""
         )
-        unknown = "" if cost.currency else Text("currency unknown (--currency names it)")
+        unknown = "" if cost.currency else Text("currency unknown")
         yield Text("cost"), Money(cost.total, cost.currency), joined([hourly, unknown], ", ")
 
 

@@ -5,6 +5,7 @@ Experts who wrote the questions themselves have a baseline beside people without
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -136,9 +137,6 @@ def study_baseline(
     arm: str | None = None,
     responses: StudyResponses | None = None,
     models: Sequence[str | Path] = (),
-    common_items: bool = False,
-    margin: float | None = None,
-    anonymise: bool = False,
 ) -> Baseline:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
 
@@ -147,9 +145,6 @@ def study_baseline(
         arm: the group of annotators; by default `people`, or the first, with the others that have answers beside it.
         responses: the group's answers, if `study_responses` has read them already.
         models: files of models' answers to compare with the annotators.
-        common_items: if the items differ, compare models on the items that both sides answered.
-        margin: the margin for equivalence; by default, that of the frozen plan.
-        anonymise: replace annotators' ids by pseudonyms.
 
     Returns:
         The baseline.
@@ -176,15 +171,13 @@ def study_baseline(
             dataset=shown(own) if own.exists() else folder.plan.dataset,
             gold=gold,
             models=models,
-            common_items=common_items,
-            margin=margin,
             population=weights_file(folder, frozen) if gold else None,
-            anonymise=anonymise,
             settings=replace(
                 frozen.settings(planned),
                 currency=group.pay.currency,
                 minimum_hourly=group.pay.minimum_per_hour,
             ),
         )
-    beside = {other: study_baseline(folder, arm=other, anonymise=anonymise) for other in others}
-    return made.beside(name, beside)
+    beside = {other: study_baseline(folder, arm=other) for other in others}
+    words = ["merilo", "study", "baseline", shown(folder.path), *(["--arm", name] if arm else [])]
+    return made.with_command(shlex.join(words)).beside(name, beside)

@@ -1,6 +1,5 @@
 """Exclusion by control items, and the known answers of the controls themselves."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.cli import main
+import merilo
 from merilo.people.quality.controls import (
     ControlHealth,
     ExclusionRule,
@@ -31,18 +30,16 @@ def test_an_annotator_below_the_threshold_with_enough_controls_is_excluded(
     assert found == [n >= max(least, 1) and right / n < threshold for right, n in people]
 
 
-def test_people_with_too_few_controls_are_told_apart_from_people_without(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+def test_people_with_too_few_controls_are_told_apart_from_people_without(tmp_path: Path) -> None:
     asked = {"ann": 4, "bob": 4, "cat": 4, "dan": 2, "eve": 1, "fay": 0}
     rows = [f"c{n},{who},x,x" for who, many in asked.items() for n in range(many)]
     rows += [f"q{n},{who},x," for who in asked for n in range(3)]
     pool = tmp_path / "pool.csv"
     pool.write_text("\n".join(["item,annotator,answer,control", *rows]), encoding="utf-8")
-    assert main(["baseline", str(pool), "--min-controls", "3", "--json", "-"]) == 0
-    people = json.loads(capsys.readouterr().out)["annotators"]
-    assert (people["unjudged"], people["with_controls"]) == (3, 5)
+    made = merilo.baseline(pool, min_controls=3)
+    people = made.annotator_counts
+    assert (people.total, people.excluded, people.unjudged, people.with_controls) == (6, 0, 3, 5)
+    assert made.provenance.command == "merilo.baseline(responses, min_controls=3)"
 
 
 def responses_of(rows: Sequence[tuple[int, str, str, str | None]]) -> Responses:
