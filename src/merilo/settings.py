@@ -214,14 +214,7 @@ class PlannedAnalysis(AnalysisSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(AnalysisSettings):
-    """The settings of a baseline, decided before its metrics are seen; `help_of` tells what each one means.
-
-    Attributes:
-        dataset: the dataset's name, if Merilo has its declaration.
-        labels: the dataset's labels; answers outside them are reported.
-        open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the
-            number of labels in the pool.
-    """
+    """The settings of a baseline, decided before its metrics are seen; `help_of` tells what each one means."""
 
     alternatives: Annotated[
         Text | None,
@@ -233,12 +226,6 @@ class Settings(AnalysisSettings):
     minimum_hourly: Annotated[
         Amount | None, Help("Warn if annotators earned less for an hour of work.", option=False)
     ] = None
-    dataset: str | None = None
-    labels: tuple[str, ...] = ()
-    open_answers: bool | None = None
-
-    def __post_init__(self) -> None:
-        super(Settings, self).__post_init__()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

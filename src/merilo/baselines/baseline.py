@@ -24,7 +24,6 @@ from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.row import Row
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
-from merilo.baselines.steps import SuspectControl, overlap, suspect_controls
 from merilo.baselines.study_input import ArmInput
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError, UsageError
@@ -487,15 +486,12 @@ class Baseline(Record):
                 file=file,
                 field="declaration",
             )
-        labels = declaration.answer.labels
         accuracy, controls = given.get("min_control_accuracy"), given.get("min_controls")
         return Settings(
             min_control_accuracy=accuracy
             if isinstance(accuracy, int | float)
             else Settings().min_control_accuracy,
             min_controls=controls if isinstance(controls, int) else Settings().min_controls,
-            labels=labels,
-            open_answers=not labels if given.get("dataset") else None,
             min_votes=votes if isinstance(votes, int) else "majority",
             aggregator=aggregator,
             resolve=resolve,
@@ -526,17 +522,17 @@ def read_record(folder: Path) -> Baseline:
 def record_of(evidence: Evidence) -> Baseline:
     """Return the baseline that follows from the evidence."""
     annotators, estimates, decided = evidence.annotators, evidence.estimates, evidence.decided
-    study, items = evidence.study, evidence.items.height
+    study, items, used = evidence.study, evidence.items.height, evidence.used
     made_by = study.provenance or provenance("merilo baseline", [], evidence.settings.parameters())
     baseline = Baseline(
-        dataset=evidence.settings.dataset,
+        dataset=study.dataset.name if study.dataset else None,
         status=evidence.status,
         reasons=tuple(one.sentence.en for one in evidence.findings if one.rejects),
         findings=evidence.findings,
-        responses=_responses(evidence),
+        responses=_responses(evidence, used),
         annotators=AnnotatorCounts(
             total=annotators.height,
-            used=evidence.used["respondent"].n_unique(),
+            used=used["respondent"].n_unique(),
             with_controls=int((annotators["controls"] > 0).sum()),
             excluded=int(annotators["excluded"].sum()),
             unjudged=int((~annotators["judged"]).sum()),
@@ -545,8 +541,8 @@ def record_of(evidence: Evidence) -> Baseline:
         items=ItemCounts(
             total=items,
             consensus=0 if evidence.programs else items - decided.resolved_by[Resolution.UNRESOLVED],
-            overlap=overlap(evidence.items, evidence.used),
-            overlap_before_exclusion=overlap(
+            overlap=_overlap(evidence.items, used),
+            overlap_before_exclusion=_overlap(
                 evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
             ),
         ),
@@ -636,30 +632,43 @@ def cost_record(cost: Cost) -> CostRecord:
     )
 
 
-def _responses(evidence: Evidence) -> ResponseCounts:
+def _responses(evidence: Evidence, used: pl.DataFrame) -> ResponseCounts:
     responses = evidence.responses
     control = int(responses.table["is_control"].sum())
-    left = responses.table.height - control - evidence.used.height
+    left = responses.table.height - control - used.height
     return ResponseCounts(
         total=responses.rows_read,
         control=control,
-        used=evidence.used.height,
+        used=used.height,
         dropped={**responses.dropped, **({"excluded_annotator": left} if left > 0 else {})},
     )
 
 
+def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
+    """Count the items by the number of annotators who answered them, largest overlap first."""
+    people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
+    counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
+    return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
+
+
 def _controls(evidence: Evidence) -> Controls:
-    suspects = suspect_controls(evidence.health, evidence.responses.items)
-    return Controls(total=len(evidence.health.controls), suspects=tuple(map(_suspect, suspects)))
-
-
-def _suspect(one: SuspectControl) -> SuspectRecord:
-    control = one.control
-    return SuspectRecord.of(
-        control,
-        inputs=one.inputs,
-        good_annotators_answers=control.good_answers,
-        good_annotators_correct=control.good_correct,
+    suspects = [one for one in evidence.health.controls if one.suspect]
+    rows = evidence.responses.items.filter(pl.col("item").is_in([one.item for one in suspects]))
+    inputs = {
+        row.pop("item"): {name: str(text) for name, text in row.items() if text}
+        for row in rows.iter_rows(named=True)
+    }
+    return Controls(
+        total=len(evidence.health.controls),
+        suspects=tuple(
+            SuspectRecord.of(
+                one,
+                inputs=inputs[one.item],
+                good_annotators_answers=one.good_answers,
+                good_annotators_correct=one.good_correct,
+            )
+            for one in suspects
+        ),
     )
 
 

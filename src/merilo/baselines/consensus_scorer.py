@@ -242,18 +242,14 @@ def _numbered(item: Item, number: int) -> Item:
 _LABELS: Final = frozenset({"label", "choice", "integer"})
 
 
-def settings_for(dataset: Dataset | None, settings: Settings) -> Settings:
-    """Return the settings with the dataset's name, its labels and whether its answers are free text.
+def refuse_unknown_metric(settings: Settings) -> None:
+    """Refuse the name of a metric that does not exist.
 
     Raises:
         UsageError: there is no metric with the name in the settings.
     """
     if settings.metric is not None and not is_metric(settings.metric):
         raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(NAMES)})")
-    if dataset is None:
-        return settings
-    labels = dataset.answer.labels
-    return replace(settings, dataset=dataset.name, labels=labels, open_answers=not labels)
 
 
 def declared(dataset: Dataset | None, settings: Settings) -> Dataset:
@@ -264,8 +260,9 @@ def declared(dataset: Dataset | None, settings: Settings) -> Dataset:
         settings: the metric and the alternatives.
 
     Raises:
-        UsageError: the metric does not fit the answers, or separators of alternatives are given twice.
+        UsageError: there is no such metric, it does not fit the answers, or separators of alternatives are given twice.
     """
+    refuse_unknown_metric(settings)
     if dataset is None:
         return undeclared(settings.metric or "acc", settings.alternatives)
     if settings.alternatives is not None:

@@ -128,7 +128,7 @@ def _golds(evidence: Evidence) -> pl.DataFrame:
             "log_odds": model.log_odds,
             "for_gold": agreeing / np.maximum(1, answers),
             "truth": labels.gather(pl.Series(truth).replace(-1, None)),
-            "few_labels": bool(evidence.settings.labels) or len(labels) <= _MOST_CHOICES,
+            "few_labels": bool(evidence.pool.order) or len(labels) <= _MOST_CHOICES,
         }
     )
     return found.filter(pl.Series(gold >= 0))

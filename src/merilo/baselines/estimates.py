@@ -25,7 +25,7 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Influence, crossed
 
 if TYPE_CHECKING:
-    from merilo.baselines.steps import Decided, Screened
+    from merilo.baselines.evidence import Decided
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 NO_ANSWERS: Final = "there are no answers to items with gold"
@@ -80,7 +80,7 @@ def needed_votes(pool: PoolVotes, settings: Settings) -> Needed:
 
 
 def estimate_metrics(
-    scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
+    scorer: ConsensusScorer, pool: PoolVotes, decided: Decided, settings: Settings
 ) -> Estimates:
     """Estimate every metric of a study with gold answers.
 
@@ -88,11 +88,10 @@ def estimate_metrics(
 
     Args:
         scorer: scores a consensus.
-        screened: the votes.
+        pool: the votes.
         decided: the consensus by the settings, and by majority alone.
         settings: the settings of the baseline.
     """
-    pool = screened.pool
     found, needed = scorer.scores(decided.consensus), needed_votes(pool, settings)
     main, extra = (
         consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)

@@ -10,6 +10,7 @@ import polars as pl
 
 from merilo.datasets.declaration import Dataset
 from merilo.estimate import Estimate, Finding
+from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
@@ -25,8 +26,31 @@ if TYPE_CHECKING:
     from merilo.baselines.estimates import Estimates
     from merilo.baselines.findings import Status
     from merilo.baselines.item_clusters import ItemClusters
-    from merilo.baselines.steps import Decided
     from merilo.baselines.study_input import StudyInput
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The consensus of the annotators.
+
+    Attributes:
+        consensus: the consensus by the settings, in the codes of the pool.
+        majority: the consensus by majority only.
+        resolved_by: how many items were resolved in each way.
+        low_agreement: how many items have no majority.
+        votes_needed: mapping from the number of equal votes that make a majority to the number of items that need it.
+    """
+
+    consensus: Consensus
+    majority: Consensus
+    resolved_by: Mapping[Resolution, int]
+    low_agreement: int
+    votes_needed: Mapping[int, int]
+
+    @property
+    def model(self) -> Fit | None:
+        """Return the model of annotators, if one was fitted."""
+        return self.consensus.fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +67,6 @@ class Evidence:
         items: the items that are not control items, one row each: the number `item` and the fields.
         clusters: the clusters that the items form; `None` if no field is named.
         annotators: one row per annotator; see `controls.judged_annotators`.
-        used: the responses that count.
         pool: all votes of the pool, and which of them count.
         decided: the consensus.
         consensus: the consensus as a table, one row per item; see `consensus_table.COLUMNS`.
@@ -68,7 +91,6 @@ class Evidence:
     items: pl.DataFrame
     clusters: ItemClusters | None
     annotators: pl.DataFrame
-    used: pl.DataFrame
     pool: PoolVotes
     decided: Decided
     consensus: pl.DataFrame
@@ -82,6 +104,12 @@ class Evidence:
     findings: tuple[Finding, ...] = ()
     status: Status = "accepted"
     doubtful: DoubtfulItems | None = None
+
+    @property
+    def used(self) -> pl.DataFrame:
+        """Return the responses that count: those to test items by annotators who were not excluded."""
+        out = self.annotators.filter("excluded")["annotator"].implode()
+        return self.responses.table.filter(~pl.col("is_control"), ~pl.col("respondent").is_in(out))
 
     @property
     def programs(self) -> bool:

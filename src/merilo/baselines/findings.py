@@ -181,7 +181,7 @@ def _busy_annotators(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _outside_labels(evidence: Evidence) -> Iterator[Finding]:
-    labels = evidence.settings.labels
+    labels = evidence.pool.order
     outside = evidence.responses.table.filter(~pl.col("answer").is_in(labels)) if labels else None
     if outside is not None and outside.height:
         first = outside.row(0, named=True)
@@ -216,7 +216,7 @@ def _spelling(evidence: Evidence) -> Iterator[Finding]:
         )
         yield Finding(code="spelling", sentence=text)
     given = dict(evidence.responses.table["answer"].value_counts().iter_rows())
-    if near := near_spellings(given, evidence.settings.labels):
+    if near := near_spellings(given, evidence.pool.order):
         pairs = [
             Text(
                 "'{written}' ({answers}) for '{label}' ({label_answers})",

@@ -82,7 +82,7 @@ def _of_group(
         needed, scores = needed_votes(pool, settings), within.main_scores(decided)
         yield from consensus_estimates(pool.votes, needed, within, decided, scores).values()
     votes, values = on_scale(
-        pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, settings.labels
+        pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order
     )
     inside = np.isin(pool.everyone.items.cast(pl.UInt32).to_numpy(), list(numbers))
     votes = votes.where(inside[votes.item])

@@ -62,14 +62,15 @@ def make(
 
     Exit status 1: the baseline was made and is rejected.
     """
-    from merilo.baselines.consensus_scorer import settings_for  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.consensus_scorer import refuse_unknown_metric  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 
     check_places(input_files([*files, *(model or ()), *(other or ())], given), json_to, out, force=force)
-    declared = dataset(given.dataset) if given.dataset else None
     # Report wrong settings before reading a long file.
-    settings_for(declared, settings)
+    if given.dataset:
+        dataset(given.dataset)
+    refuse_unknown_metric(settings)
     responses = read_exports(files, given)
     column = responses.origin.reading.columns.arm if responses.origin else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):

@@ -41,6 +41,8 @@ class PoolVotes:
         composed: answers that nobody gave and that a majority of each part gives; their codes follow those of
             `everyone.labels`.
         skipped: whether annotators skipped items that may be their own, so that items have fewer answers by design.
+        order: the labels of the dataset, or of the reading, from low to high; empty if none are declared.
+        declared_open: whether answers are free text, if it is declared; `None`: it follows from the number of labels.
     """
 
     everyone: Encoding
@@ -51,6 +53,8 @@ class PoolVotes:
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
     skipped: bool = False
+    order: tuple[str, ...] = ()
+    declared_open: bool | None = None
 
     def where(self, mask: NDArray[np.bool_]) -> PoolVotes:
         """Return the pool with some of its answers; `mask` has shape (n,)."""
@@ -75,7 +79,12 @@ class PoolVotes:
         `None` if labels are names, or are neither numbers nor all in the dataset's order of labels.
         """
         names = self.everyone.labels.cast(pl.String).to_list()
-        return None if settings.level == "nominal" else places_on_scale(names, settings.labels)
+        return None if settings.level == "nominal" else places_on_scale(names, self.order)
+
+    @property
+    def open_answers(self) -> bool:
+        """Whether answers are typed freely."""
+        return is_open(self.everyone.votes, self.declared_open)
 
     def needed(self, min_votes: int | Literal["majority"]) -> MinVotes:
         """Compute how many equal votes make a majority for each item.
@@ -163,7 +172,7 @@ def decide(
     """
     if settings.aggregator == "majority":
         return _by_votes(pool, settings, free_text=free_text, fit=fit)
-    opened = is_open(pool.everyone.votes, settings.open_answers)
+    opened = pool.open_answers
     votes = pool.everyone.votes.where(pool.kept)
     if settings.aggregator == "auto":
         decided = auto(votes, open_answers=opened, scale=pool.scale(settings))
@@ -189,7 +198,7 @@ def _by_votes(pool: PoolVotes, settings: Settings, *, free_text: bool, fit: Fit 
             votes,
             everyone=pool.everyone.votes,
             skill=pool.skill if known else None,
-            open_answers=is_open(pool.everyone.votes, settings.open_answers),
+            open_answers=pool.open_answers,
             min_votes=needed,
             fit=fit,
         )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from merilo.baselines.arms import FILES, arms_of, divided
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_scorer import settings_for
-from merilo.baselines.pipeline import compute, examine
+from merilo.baselines.consensus_scorer import refuse_unknown_metric
+from merilo.baselines.pipeline import compute
 from merilo.baselines.population import Population
 from merilo.baselines.study_input import (
     IN_MEMORY,
@@ -93,7 +93,7 @@ def baseline(
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     settings = Settings.of(chosen, settings)
-    settings_for(declared, settings)
+    refuse_unknown_metric(settings)
     study = study_input(
         responses if arm is None else _with_arms(responses, arm),
         declared,
@@ -176,7 +176,7 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
 
     files = [run_file(Path(one), study.dataset.name if study.dataset else None) for one in models]
     if any(path.is_dir() for path in files):
-        people = stored_baseline_of(examine(study, settings))
+        people = stored_baseline_of(compute(study, settings).evidence)
         files = [log_file(path, people) for path in files]
     return tuple(files)
 

@@ -126,7 +126,7 @@ def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
     template = page_environment().get_template("items.html.j2")
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
-        name=baseline.settings.dataset or "",
+        name=whole.dataset or "",
         simulated=simulated,
         items=rows.height,
         shown=shown.height,

@@ -14,10 +14,11 @@ import polars as pl
 from pydantic_core import to_jsonable_python
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_scorer import declared, settings_for
-from merilo.baselines.steps import agreement_of, clean, screen, without_majority
-from merilo.baselines.study_input import gold_of
+from merilo.baselines.consensus_scorer import declared
+from merilo.baselines.pipeline import agreement_of, clean, count_votes, judge
+from merilo.baselines.study_input import StudyInput, gold_of
 from merilo.errors import DataError, UsageError, for_library
+from merilo.people.aggregation.majority import majority
 from merilo.people.cost import Cost, cost
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.reading import StudyResponses
@@ -268,7 +269,7 @@ def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple
     try:
         plan = frozen_plan(folder)
         dataset = folder.declared()
-        settings = settings_for(dataset, plan.settings(plan.arms.get(arm, folder.plan.arms[arm])))
+        settings = plan.settings(plan.arms.get(arm, folder.plan.arms[arm]))
         declaration = declared(dataset, settings)
         if declaration.judged or dataset.answer.kind == "program":  # as texts, programs cannot be compared
             annotators = judged_annotators(
@@ -278,13 +279,16 @@ def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple
             )
             return _Screened(annotators, None, None), ""
         gold = gold_of(responses, dataset, gold_file(folder), None, None)
-        cleaned = clean(responses, gold, declaration, settings, dataset.cluster)
-        screened = screen(cleaned, settings, None)
+        study = StudyInput(responses=responses, dataset=dataset, gold=gold)
+        answers = clean(study, declaration, settings)
+        annotators = judge(answers, study, settings)
+        pool = count_votes(answers, annotators, declaration, settings)
     except (DataError, UsageError) as error:
         return None, for_library(error.marked)
-    alpha = agreement_of(screened.pool, settings).krippendorff_alpha
-    _, undecided = without_majority(screened.pool, settings, cleaned.items.height)
-    return _Screened(screened.annotators, alpha, undecided / cleaned.items.height), ""
+    alpha = agreement_of(pool, settings).krippendorff_alpha
+    by_majority = majority(pool.votes, pool.needed(settings.min_votes))
+    decided = int((by_majority.label >= 0).sum())
+    return _Screened(annotators, alpha, 1 - decided / answers.items.height), ""
 
 
 def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[Baseline | None, str]:

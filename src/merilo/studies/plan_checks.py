@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from merilo.atomic_write import write_text
-from merilo.baselines.consensus_scorer import settings_for
+from merilo.baselines.consensus_scorer import refuse_unknown_metric
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
@@ -175,7 +175,7 @@ def _read(content: _Content) -> Iterator[Finding]:
 
 def _settings(content: _Content) -> Iterator[Finding]:
     try:
-        settings_for(None, content.plan.settings(next(iter(content.plan.arms.values()))))
+        refuse_unknown_metric(content.plan.settings(next(iter(content.plan.arms.values()))))
     except UsageError as error:
         named = next(
             (setting.name for setting in fields(AnalysisSettings) if setting.name in error.message), ""

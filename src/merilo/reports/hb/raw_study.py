@@ -30,7 +30,6 @@ from typing import Any, Final
 import polars as pl
 
 from merilo.atomic_write import guarded, unguarded
-from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
@@ -385,7 +384,7 @@ def read_raw(folder: str | Path) -> RawStudy:
     skills = place / "skills.csv"
     return RawStudy(
         responses,
-        settings=_settings(reading.settings, dataset, path),
+        settings=_settings(reading.settings, path),
         provenance=reading.provenance,
         gold=_gold(place, reading.gold) if reading.gold else None,
         skills=_typed(skills, {"annotator": pl.String(), "skill": pl.Float64()})
@@ -477,13 +476,13 @@ def _responses(path: Path, items: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def _settings(found: Mapping[str, Json], dataset: Dataset | None, path: Path) -> Settings:
-    """Check the names and types of the settings, and add those that follow from the dataset."""
+def _settings(found: Mapping[str, Json], path: Path) -> Settings:
+    """Check the names and types of the settings."""
     damaged = InputError("is not as Merilo writes it", file=path, field="settings")
     if set(found) != set(Settings().parameters()):
         raise damaged
     try:
-        return settings_for(dataset, Settings.of(found))
+        return Settings.of(found)
     except UsageError as error:
         raise damaged from error
 
