@@ -8,6 +8,7 @@ from math import ceil, comb
 from typing import Final
 
 import numpy as np
+import polars as pl
 
 from merilo.baselines.evidence import Evidence
 from merilo.metrics.registry import metric_of
@@ -140,12 +141,15 @@ def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray
     Returns:
         The scores of the items with at least k answers, and their share of the items with answers.
     """
-    given: dict[int, dict[int, list[float]]] = {}
-    for item, label, points in zip(votes.item.tolist(), votes.label.tolist(), score.tolist(), strict=True):
-        given.setdefault(item, {}).setdefault(label, []).append(points)
-    counts = [tuple(sorted((len(one), one[0]) for one in labels.values())) for labels in given.values()]
-    scores = [expected_majority(one, k) for one in counts if sum(n for n, _ in one) >= k]
-    return np.array(scores), len(scores) / len(counts)
+    given = pl.DataFrame({"item": votes.item, "label": votes.label, "points": score})
+    labels = given.group_by("item", "label").agg(pl.len(), pl.col("points").first())
+    items = labels.sort("item", "len", "points").group_by("item", maintain_order=True).agg("len", "points")
+    # Items whose labels have the same numbers of answers and points have the same expectation.
+    alike = items.group_by("len", "points", maintain_order=True).agg(pl.len().alias("items"))
+    rows = [row for row in alike.iter_rows() if sum(row[0]) >= k]
+    expected = [expected_majority(tuple(zip(counts, points, strict=True)), k) for counts, points, _ in rows]
+    scores = np.repeat(np.array(expected), [n for *_, n in rows])
+    return scores, len(scores) / items.height
 
 
 @cache
