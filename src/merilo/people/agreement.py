@@ -182,8 +182,7 @@ def alpha_influence(
 ) -> tuple[float, int, Influence]:
     """Compute Krippendorff's alpha, and the influence of items and answers on it, from leaving each one out.
 
-    Ranks of the ordinal level stay as they are. An annotator who answers at random with the share s of all answers
-    changes alpha by about -2 s alpha.
+    Ranks of the ordinal level stay as they are.
 
     Args:
         votes: the answers, at most one per annotator and item; alpha must be defined (see `krippendorff_alpha`).
@@ -227,7 +226,8 @@ def alpha_influence(
         np.where(pair, sums.without_items(n - m)[item], sums.without_answers(left)),
     )
     moved = ((one.mean() - one) * (1 - 1 / len(one)) for one in (of_item, of_answer))
-    guess = np.full(len(votes), -2 * max(value, 0.0) / n)
+    guessed, chance = sums.guessed(m[item], len(np.unique(votes.label)))
+    guess = alpha(apart - within[item] + guessed, np.full(len(votes), n), chance) - value
     found = Influence(next(moved), next(moved), votes.item, votes.annotator, guess)
     if votes.cluster is not None:
         found = found.clustered(votes.cluster[items], votes.unit)
@@ -264,6 +264,12 @@ class _Nominal:
         """Return the same without each answer."""
         return np.asarray(left**2 - (self.length - 2 * self.own + 1))
 
+    def guessed(self, m: FloatArray, labels: int) -> tuple[FloatArray, FloatArray]:
+        """Return the disagreement of each answer's item and of all, if the answer were one of the labels at random."""
+        n = float(len(self.own))
+        own = self.disagreement(m, self.without_own + 2 * (m - 1) / labels + 1)
+        return own, np.asarray(n * n - (self.length - 2 * self.own + 2 * (n - 1) / labels + 2))
+
 
 class _Numbers:
     """Sums of labels' numbers and of their squares, from which squared differences follow; as `_Nominal`."""
@@ -293,6 +299,17 @@ class _Numbers:
     def without_answers(self, left: FloatArray) -> FloatArray:
         """Return the same without each answer."""
         return np.asarray(2 * (left * (self.sums[1] - self.x**2) - (self.sums[0] - self.x) ** 2))
+
+    def guessed(self, m: FloatArray, labels: int) -> tuple[FloatArray, FloatArray]:
+        """Return the same if each answer were one of the labels at random."""
+        numbers = np.unique(self.x)
+        mean, square, n = float(numbers.mean()), float(numbers @ numbers) / labels, float(len(self.x))
+
+        def apart(m: FloatArray | float, first: FloatArray, second: FloatArray) -> FloatArray:
+            return np.asarray(2 * (m * (second + square) - (first**2 + 2 * first * mean + square)))
+
+        first, second = self.without_own
+        return apart(m, first, second) / (m - 1), apart(n, self.sums[0] - self.x, self.sums[1] - self.x**2)
 
 
 #: Why alpha is not defined.

@@ -40,6 +40,8 @@ ASSUMED_CORRELATION: Final = 0.5
 _NORMAL: Final = 2000
 #: A statistic beyond this is infinite.
 _FAR: Final = 1e6
+#: The smallest probability whose normal quantile is taken.
+_LEAST: Final = 1e-300
 
 _NONE: Final = np.zeros(0)
 _NOBODY: Final = np.zeros(0, dtype=np.int64)
@@ -199,11 +201,16 @@ class Crossed(NamedTuple):
     def _end(self, t: float, side: int) -> float:
         """Return the lower or upper end on the scale from 0 to 1 with the quantile t; it may lie outside.
 
-        The distances of Wilson's end and of the assumed guessers are combined as the roots of their squares.
+        The distances of Wilson's end and of the assumed guessers add as squares. The guessers' variance is assumed, not
+        estimated, so it has the normal quantile of the same probability.
         """
         p, width = self._share(self.value), self._scale[1]
         n = self.worth * self.items_variance / (self.items_variance + self.shared_variance)
-        reach = hypot(wilson_form(p, n, t)[side] - p, t * sqrt(self.guess_variance[side]) / width)
+        reach = wilson_form(p, n, t)[side] - p
+        if assumed := self.guess_variance[side]:
+            z = -NormalDist().inv_cdf(max(student_above(t, self.freedom), _LEAST))
+            reach = hypot(reach, z * sqrt(assumed) / width)
+        reach = abs(reach)
         return p + reach if side else p - reach
 
     def _statistic(self, at: float) -> float:
