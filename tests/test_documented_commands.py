@@ -5,7 +5,6 @@ tests/test_documented_commands.py` writes the text blocks anew (those without a 
 """
 
 import contextlib
-import functools
 import io
 import itertools
 import json
@@ -169,45 +168,6 @@ def test_every_output_on_a_page_is_checked(name: str) -> None:
         assert after is None or after.language != "text", (
             f"{name}, line {after.line}: the output is not checked"
         )
-
-
-@pytest.fixture(scope="module")
-def pool_json(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
-    """The JSON of a published pool's baseline, made once for all tests."""
-
-    @functools.cache
-    def make(name: str) -> dict:
-        folder = tmp_path_factory.mktemp(name)
-        furnish(folder, Block("console", "", 1, f"pools/{name}"))
-        with contextlib.chdir(folder):
-            words = ["assignments.tsv", "--dataset", name, "--skills", "workerSkills.csv", "--json", "-"]
-            return merilo("baseline", *words).json
-
-    return make
-
-
-@pytest.mark.parametrize("name", ["bps", "lcs"])
-def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(
-    name: str, pool_json: Callable[[str], dict]
-) -> None:
-    metric = pool_json(name)["metrics"]["acc"]
-    single = metric["single_person"]
-
-    def pair(bounds: list[float]) -> str:
-        return " – ".join(f"{bound:.3f}" for bound in bounds)
-
-    row = [
-        name,
-        str(metric["n"]),
-        str(metric["annotators"]),
-        f"{metric['value']:.3f}",
-        pair(metric["ci95"]),
-        pair(metric["ci95_items_and_annotators"]),
-        f"{metric['design_effect']:.2f}",
-        f"{single['value']:.3f} ({pair(single['ci95'])})",
-        f"{single['spread']:.3f}",
-    ]
-    assert f"| {' | '.join(row)} |" in (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
