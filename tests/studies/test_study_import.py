@@ -16,6 +16,7 @@ from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
 from merilo.reports.study_baseline import study_baseline, study_responses
+from merilo.reports.study_status import study_status
 from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, import_files, read_imports
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE
@@ -340,6 +341,8 @@ def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp
     assert (record.resolved_by.majority, record.agreement.low_agreement) == (9, 1)
     assert record.metrics["acc" if closed else "em"].n == 9
     assert record.cost.pages == 18
+    status = study_status(folder, arm="experts")
+    assert (status.counted, status.missing) == (17, 0), "own items are not missing"
 
 
 def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:

@@ -27,8 +27,10 @@ from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
+from merilo.studies.plan_types import Arm
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_tasks import author_field, authors_of, domain_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,11 @@ def status_of(
     answered = responses.items.filter(pl.col("item").is_in(list(people))).select("item", ID)
     found = {str(one): people[item] for item, one in answered.iter_rows()}
     given = [found.get(one, 0) for one in ids]
-    left = Counter(max(0, group.overlap - n) for n in given)
+    may_answer = _who_may_answer(folder, group, responses, tests) if group.skip_own else {}
+    left = Counter(
+        max(0, min(group.overlap, may_answer.get(one, group.overlap)) - n)
+        for one, n in zip(ids, given, strict=True)
+    )
     paid = cost(responses, group.pay.currency)
     seconds = paid.median_seconds
     missing = sum(lacking * number for lacking, number in left.items())
@@ -248,6 +254,31 @@ def status_of(
         problem=problem,
         estimate=_estimate(made) if made else None,
     )
+
+
+def _who_may_answer(
+    folder: StudyFolder, group: Arm, responses: StudyResponses, tests: pl.DataFrame
+) -> dict[str, int]:
+    """Return N - k of every item by id: the experts of its domain without those who may have written it.
+
+    N is the number of experts who have answered items of the domain, or the overlap if that is larger; k counts marks,
+    and authors: those to whom the site did not show the item, or else those whom the item names.
+    """
+    items = {str(one.item.id): one.item for one in folder.items()}
+    field = author_field(list(items.values()))
+    domains = {name: domain_of(item, group.domain) for name, item in items.items()}
+    named = tests.join(responses.items.select("item", pl.col(ID).cast(pl.String)), on="item")
+    named = named.with_columns(pl.col(ID).replace_strict(domains, default="").alias("domain"))
+    experts = dict(named.group_by("domain").agg(pl.col("respondent").n_unique()).iter_rows())
+    hidden, marks = (
+        Counter(named.filter(rows)[ID].to_list())
+        for rows in (pl.col("hidden"), pl.col("skipped") & ~pl.col("hidden"))
+    )
+    wrote = hidden or {name: len(authors_of(item, field)) for name, item in items.items()}
+    return {
+        name: max(group.overlap, experts.get(domain, 0)) - wrote.get(name, 0) - marks[name]
+        for name, domain in domains.items()
+    }
 
 
 class _Screened(NamedTuple):
@@ -300,11 +331,11 @@ def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple
 
 
 def _tests(responses: Responses) -> pl.DataFrame:
-    """The answers to items of the test: `item`, `respondent`, `skipped`."""
+    """The answers to items of the test: `item`, `respondent`, `skipped`, and `hidden` if it was not shown."""
     mine = {text: may_be_mine(text) for text in responses.table["answer"].unique().to_list()}
     skipped = pl.col("answer").replace_strict(mine, return_dtype=pl.Boolean) if mine else pl.lit(value=False)
     return responses.table.filter(~pl.col("is_control")).select(
-        "item", "respondent", skipped.alias("skipped")
+        "item", "respondent", skipped.alias("skipped"), hidden=pl.col("answer").eq_missing(NOT_SHOWN)
     )
 
 
