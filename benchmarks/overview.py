@@ -22,12 +22,13 @@ import time
 from pathlib import Path
 
 import httpx
-from sqlalchemy import insert, update
 
 from merilo.items import Item
-from merilo.site.database import database_url, open_database, snapshot, writing
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
-from merilo.site.served_study import load_study, register
+from merilo.site.journal import Event, Journal, LogEntry, database_url, facts_text
+from merilo.site.orders import register
+from merilo.site.served_study import load_study
+from merilo.site.serving import read_site
+from merilo.site.state import State
 from merilo.site.status import site_status
 from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
 
@@ -65,28 +66,31 @@ def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
         (path / name).write_text(item_lines(study_items(held, folder.declared())), encoding="utf-8")
     freeze_plan(folder, day="2026-01-12", force=True)
     chance, start = random.Random(1), 1_790_000_000_000
-    engine = open_database(database_url(path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, "people"), 1)
-        number, people = study.rules.study, max(OVERLAP, answers // 200)
-        connection.execute(insert(PERSON), [
-            {"id": n, "study": number, "pseudonym": f"p{n:08x}", "source": "platform", "external": f"old {n}", "stage": "working",
-             "language": "ru", "seed": n, "created": start}
-            for n in range(1, people + 1)
-        ])  # fmt: skip
-        places, rows = [0] * (people + 1), []
-        for task in range(answered):
-            for person in chance.sample(range(1, people + 1), OVERLAP):
-                places[person] += 1
-                at, seconds = start + chance.randrange(86_400_000), round(chance.lognormvariate(2, 0.5), 3)
-                rows.append({
-                    "study": number, "person": person, "task": task, "place": places[person], "state": ANSWERED, "counts": True,
-                    "given": at - int(1000 * seconds), "due": at, "answered": at, "seconds": seconds,
-                    "answer": str((task + (chance.random() < 0.1)) % 2),
-                })  # fmt: skip
-        connection.execute(insert(RESPONSE), rows)
-        connection.execute(update(TASK).where(TASK.c.number < answered).values(open=0))
-    engine.dispose()
+    study = load_study(folder, "people")
+    people = max(OVERLAP, answers // 200)
+    came = [
+        (start, "came", f"id{n:08x}", None, {"pseudonym": f"p{n:08x}", "source": "platform", "external": f"old {n}", "language": "ru", "seed": n})
+        for n in range(people)
+    ]  # fmt: skip
+    moved = [(start, "moved", f"id{n:08x}", None, {"to": "working"}) for n in range(people)]
+    places, given, saved = [0] * people, [], []
+    for task in range(answered):
+        for person in chance.sample(range(people), OVERLAP):
+            places[person] += 1
+            at, seconds = start + chance.randrange(86_400_000), round(chance.lognormvariate(2, 0.5), 3)
+            name = f"id{person:08x}"
+            given.append(
+                (at - int(1000 * seconds), "given", name, task, {"place": places[person], "due": at})
+            )
+            saved.append((at, "answered", name, task, {"seconds": seconds, "answer": str((task + (chance.random() < 0.1)) % 2)}))  # fmt: skip
+    events = [Event(at, kind, person, task, facts_text(facts)) for at, kind, person, task, facts in (*came, *moved, *given, *saved)]  # fmt: skip
+    journal = Journal(database_url(path, None))
+    assert journal.take()
+    state = State(study)
+    register([state], start)
+    journal.append(state.unwritten())
+    journal.append([LogEntry(study.key, events)])
+    journal.close()
     return folder
 
 
@@ -154,14 +158,12 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as own:
         folder = study_with_answers(Path(own) / "study", asked.answers, 4000)
-        engine = open_database(database_url(folder.path, None))
-        with writing(engine) as connection:
-            study = register(connection, load_study(folder, "people"), 1)
-        with snapshot(engine) as connection:
-            began, cpu = time.perf_counter(), time.process_time()
-            site_status(connection, study, 1_790_100_000_000)
-            print(f"{asked.answers:,} answers: status {time.perf_counter() - began:.2f} s ({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
-        engine.dispose()
+        began = time.perf_counter()
+        state = read_site(folder.path)
+        print(f"{asked.answers:,} answers: read from the log in {time.perf_counter() - began:.2f} s")
+        began, cpu = time.perf_counter(), time.process_time()
+        site_status(state, 1_790_100_000_000)
+        print(f"{asked.answers:,} answers: status {time.perf_counter() - began:.2f} s ({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
         server = subprocess.Popen(
             [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"],
             stdout=subprocess.PIPE, text=True,

@@ -23,17 +23,14 @@ from author_session import author_link
 from browser import opened_browser
 from PIL import Image
 from playwright.sync_api import Browser
-from site_in_process import opened_site
-from site_process import running_site
+from site_in_process import only_state, opened_site
+from site_process import live_state, served_site
 from site_visitor import Visitor, in_two_languages
-from sqlalchemy import update
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.site.database import database_url, open_database, writing
-from merilo.site.schema import PERSON
 from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
@@ -60,10 +57,8 @@ def study(folder: Path, name: str, items: Sequence[Item], experts: bool = False)
 
 def same_order(folder: StudyFolder) -> None:
     """Give everybody the same order of items."""
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        connection.execute(update(PERSON).values(seed=2026))
-    engine.dispose()
+    for person in live_state(folder.path).people.values():
+        person.seed = 2026
 
 
 def visitor(
@@ -94,7 +89,7 @@ def save(person: Visitor, name: str, *, whole: bool = True) -> None:
 
 def phone(browser: Browser, work: Path) -> None:
     made = study(work / "phone", "parus", examples(dataset("parus"))["test"].items[:12])
-    with running_site(made.path) as (address, paths, _):
+    with served_site(made.path) as (address, paths):
         person = visitor(browser, address, made, paths["people"] + "?worker_id=1", PHONE)
         for _ in range(4):
             person.choose("1")
@@ -105,7 +100,7 @@ def phone(browser: Browser, work: Path) -> None:
 
 def exam(browser: Browser, work: Path) -> None:
     made = study(work / "exam", "use", [examples(dataset("use"))["test"].items[12]])
-    with running_site(made.path) as (address, paths, _):
+    with served_site(made.path) as (address, paths):
         person = visitor(browser, address, made, paths["people"] + "?worker_id=1", DESKTOP)
         person.choose("2")
         person.choose("5")
@@ -114,7 +109,7 @@ def exam(browser: Browser, work: Path) -> None:
 
 def dialogue(browser: Browser, work: Path) -> None:
     made = study(work / "dialogue", "rutie", examples(dataset("rutie"))["test"].items)
-    with running_site(made.path) as (address, paths, _):
+    with served_site(made.path) as (address, paths):
         person = visitor(browser, address, made, paths["people"] + "?worker_id=1", DESKTOP)
         for answer in "12":
             person.choose(answer)
@@ -125,7 +120,7 @@ def dialogue(browser: Browser, work: Path) -> None:
 def expert(browser: Browser, work: Path) -> None:
     made = study(work / "expert", "rummlu", examples(dataset("rummlu"))["test"].items[:10], experts=True)
     ((_, link),) = invite_to_site(made.path, experts=("Anna Petrova",))
-    with running_site(made.path) as (address, _, _):
+    with served_site(made.path) as (address, _):
         person = visitor(browser, address, made, link, DESKTOP)
         person.page.click("a.main")
         person.page.wait_for_selector("#left")
@@ -137,12 +132,12 @@ def expert(browser: Browser, work: Path) -> None:
 
 def overview(browser: Browser, work: Path) -> None:
     made = study(work / "overview", "ruhhh", examples(dataset("ruhhh"))["test"].items)
-    with opened_site(made) as site, writing(site.engine) as connection:
+    with opened_site(made) as site:
         collected_answers.START = round(1000 * time()) - 630_000  # a rate needs ten minutes
-        collected_answers.simulate(
-            connection, site.by_number[1], {"Anna": 1.0, "Boris": 0.98, "Vera": 0.95}, most=9
-        )
-    with running_site(made.path) as (address, _, _):
+        state = only_state(site)
+        collected_answers.simulate(state, {"Anna": 1.0, "Boris": 0.98, "Vera": 0.95}, most=9)
+        site.journal.append(state.unwritten())
+    with served_site(made.path) as (address, _):
         page = browser.new_context(locale="en-US", color_scheme="light", **DESKTOP).new_page()
         page.goto(address + author_link(made.path))
         page.wait_for_selector("#progress")

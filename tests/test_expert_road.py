@@ -22,8 +22,8 @@ from edited_plan import edit_plan
 from fastapi.testclient import TestClient
 from guide_study import DECLARATION
 from site_in_process import hidden, opened_site, to_first_task, visiting
-from sqlalchemy import create_engine, text
 
+from merilo.site.serving import read_site
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -132,11 +132,12 @@ def walked(root: Path) -> ExpertRoad:
     number_of = {task.id: int(task.item) for task in tasks.tests}
     known = {task.id: task.known for task in tasks.controls}
     control_of = {task.id: domain(int(str(task.item).removeprefix("control-"))) for task in tasks.controls}
-    seen, controls = {}, {}
+    seen, controls, links = {}, {}, {}
+    for name, domains in EXPERTS.items():
+        given = [word for one in domains for word in ("--domain", one)]
+        links[name] = done("study", "invite", study, "--expert", name, *given).out.split("\t")[1].strip()
     with opened_site(open_study(study)) as site, visiting(site) as client:
-        for name, domains in EXPERTS.items():
-            given = [word for one in domains for word in ("--domain", one)]
-            link = done("study", "invite", study, "--expert", name, *given).out.split("\t")[1].strip()
+        for name, link in links.items():
             client.cookies.clear()
             met: list[str] = []
             controls[name] = met
@@ -329,12 +330,9 @@ def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> 
     study = road.root / "study"
 
     def states() -> Counter[str]:
-        engine = create_engine(f"sqlite:///{study / 'site.db'}")
-        query = "select r.state from response r join person p on p.id = r.person where p.external = 'anna'"
-        with engine.connect() as connection:
-            found = Counter(connection.scalars(text(query)))
-        engine.dispose()
-        return found
+        person = read_site(study, arm="experts").person_from("expert", "anna")
+        assert person is not None
+        return Counter(person.withheld.values())
 
     before = states()
     assert (before["foreign"], before["own"]) == (20 + 5, 1), "the control items of the other domain too"

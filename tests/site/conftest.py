@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from browser import opened_browser
 from postgres_server import PostgresServer, postgres_server
-from sqlalchemy import Connection, Engine
 from study_people import bundled_study
 
-from merilo.site.database import DATABASE_VARIABLE, database_url, open_database, writing
+from merilo.site.journal import DATABASE_VARIABLE, Journal, database_url
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 #: The database on a PostgreSQL server that has the site's tables and nothing in them.
@@ -17,7 +16,7 @@ EMPTY = "empty"
 
 
 #: Modules about concurrency and storage, which run on PostgreSQL in every `make test`; others do so in `make test-all`.
-ON_POSTGRESQL = {"test_assignment", "test_interleavings", "test_lost_database"}
+ON_POSTGRESQL = {"test_journal"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,7 +35,7 @@ def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests of a process."""
     with postgres_server() as server:
         server.execute(f"CREATE DATABASE {EMPTY}")
-        open_database(database_url(Path(), server.address(EMPTY))).dispose()
+        Journal(database_url(Path(), server.address(EMPTY))).close()
         yield server
 
 
@@ -57,18 +56,12 @@ def both_databases(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def engine(database: str) -> Iterator[Engine]:
-    """A new database, opened."""
-    opened = open_database(database_url(Path(), database))
+def journal(database: str) -> Iterator[Journal]:
+    """A new log, written by this process."""
+    opened = Journal(database_url(Path(), database))
+    assert opened.take()
     yield opened
-    opened.dispose()
-
-
-@pytest.fixture
-def connection(engine: Engine) -> Iterator[Connection]:
-    """A transaction that writes, on a new database."""
-    with writing(engine) as opened:
-        yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,21 @@ from random import Random
 
 import pytest
 from fastapi.testclient import TestClient
-from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
-from sqlalchemy import select
+from site_in_process import from_elsewhere, hidden, only_state, opened_site, to_first_task, visiting
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.quality.controls import judged_annotators
+from merilo.site.allocation import return_overdue
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
-from merilo.site.app import return_overdue
-from merilo.site.assignment import Allocation, StudyRules
 from merilo.site.author_actions import AuthorActions
-from merilo.site.database import ServerClock, writing
 from merilo.site.people_access import NewPeople
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
 from merilo.site.served_study import STOP_AFTER
+from merilo.site.server_clock import ServerClock
+from merilo.site.task_rules import TaskRules
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -33,15 +31,12 @@ Frozen = Callable[..., StudyFolder]
 
 
 class SetClock(ServerClock):
-    """A clock that a test sets forward; it follows no other."""
+    """A clock that a test sets forward."""
 
     ahead = 0
 
     def now(self) -> int:
         return super().now() + self.ahead
-
-    def follow(self, read: Callable[[], int]) -> None:
-        """Stay as it is."""
 
 
 def answer_on(client: TestClient, path: str, page: str, known: dict[str, str], most: int = 1000) -> str:
@@ -60,7 +55,7 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
     folder, clock = frozen(overlap=3), SetClock()
     known = {task.id: str(task.known) for task in study_tasks(folder).controls}
     with opened_site(folder, clock, database) as site, visiting(site) as first:
-        study = next(iter(site.by_key.values()))
+        study = site.studies[0]
         path = f"/s/{study.key}/"
         browsers = [first, *(from_elsewhere(first, "127.0.0.1") for _ in range(7))]
         pages = [to_first_task(one, path, str(number)) for number, one in enumerate(browsers)]
@@ -70,8 +65,7 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
             "somebody waits for the tasks of others"
         )
         clock.ahead += 31 * 60 * 1000
-        with writing(site.engine) as connection:
-            Allocation(connection, study.rules, clock.now()).return_overdue()
+        return_overdue(only_state(site), clock.now())
         for n in waiting:
             answer_on(browsers[n], path, browsers[n].get(f"{path}task").text, known)
         for n, page in left.items():
@@ -79,22 +73,21 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
             sent = {"token": hidden(page, "token"), "task": task, "answer": known.get(task, "1")}
             told = browsers[n].post(f"{path}task", data=sent)
             assert "передали другому участнику" in told.text or task in known
-        with site.engine.connect() as connection:
-            rows = connection.execute(
-                select(RESPONSE.c.person, RESPONSE.c.task).where(
-                    RESPONSE.c.state == ANSWERED, RESPONSE.c.task < study.rules.tests
-                )
-            ).all()
-            assert set(connection.scalars(select(TASK.c.open))) == {0}
-    assert Counter(row.task for row in rows) == dict.fromkeys(range(study.rules.tests), 3)
-    assert len(set(map(tuple, rows))) == len(rows)
+        state = only_state(site)
+        answered = [
+            task
+            for person in state.people.values()
+            for task in person.order
+            if person.tasks[task].state == "answered" and state.rules.is_test(task)
+        ]
+        assert set(state.open) == {0}
+    assert Counter(answered) == dict.fromkeys(range(study.rules.tests), 3)
 
 
 def counted_answers(site: AnnotationSite) -> Counter[str]:
     """The answers to each item of the test that the baseline will count."""
-    (study,) = site.by_key.values()
-    with site.engine.connect() as connection:
-        responses = responses_of(study, collected_rows(connection, study, read_answers(connection, study)))
+    (study,), state = site.studies, only_state(site)
+    responses = responses_of(study, collected_rows(state, read_answers(state)))
     plan = study.folder.plan.baseline
     judged = judged_annotators(
         responses, min_control_accuracy=plan.min_control_accuracy, min_controls=plan.min_controls
@@ -113,14 +106,13 @@ def opposite(known: dict[str, str]) -> dict[str, str]:
 def overdue(site: AnnotationSite, clock: SetClock, minutes: int = 31) -> None:
     """Let time pass in which nobody does anything, until the server looks for tasks without answers."""
     clock.ahead += minutes * 60 * 1000
-    with writing(site.engine) as connection:
-        return_overdue(site, connection)
+    return_overdue(only_state(site), clock.now())
 
 
 class StartWithItem(NewPeople):
     """New people whose first task is an item of the test."""
 
-    def __init__(self, rules: StudyRules) -> None:
+    def __init__(self, rules: TaskRules) -> None:
         self._rules = rules
 
     def pseudonym(self, external: str) -> str:
@@ -137,8 +129,8 @@ def test_an_old_form_of_somebody_who_may_not_go_on_is_not_taken(
     folder, clock = frozen(overlap=2), SetClock()
     known = {task.id: str(task.known) for task in study_tasks(folder).controls}
     with opened_site(folder, clock, database) as site, visiting(site) as first:
-        (study,) = site.by_key.values()
-        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        (study,) = site.studies
+        only_state(site).rules = replace(study.rules, stop_after=1)
         path = f"/s/{study.key}/"
         site.newcomers = StartWithItem(study.rules)
         page = to_first_task(first, path, "w0")
@@ -148,8 +140,7 @@ def test_an_old_form_of_somebody_who_may_not_go_on_is_not_taken(
         if how == "stopped":
             answer_on(first, path, first.get(f"{path}task").text, opposite(known))
         else:
-            with writing(site.engine) as connection:
-                AuthorActions(connection, study, clock.now(), "author").exclude("person w0", "test")
+            AuthorActions(only_state(site), clock.now(), "author").exclude("person w0", "test")
         assert "передали другому участнику" in first.post(f"{path}task", data=form).text
         for number in (1, 2):
             other = from_elsewhere(first, "127.0.0.1")
@@ -189,7 +180,7 @@ def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(
     known = {task.id: str(task.known) for task in study_tasks(folder).controls}
     wrong = opposite(known)
     with opened_site(folder, clock, database) as site, visiting(site) as first:
-        (study,) = site.by_key.values()
+        (study,) = site.studies
         path = f"/s/{study.key}/"
         for number in range(people):
             person = from_elsewhere(first, "127.0.0.1")
@@ -199,8 +190,7 @@ def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(
             answer_on(person, path, page, answers, most=random.choice([6, 8, 100]))
             overdue(site, clock, 31 if number % 10 == 0 else 1)
         assert sorted(counted_answers(site).values()) == [overlap] * items
-        with site.engine.connect() as connection:
-            controls = connection.scalars(select(PERSON.c.controls)).all()
+        controls = [person.controls for person in only_state(site).people.values()]
         assert len(controls) == people
         assert max(controls) < STOP_AFTER, "the rule of the site alone stops nobody"
 
@@ -210,7 +200,7 @@ def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Froz
     known = {task.id: str(task.known) for task in study_tasks(folder).controls}
     wrong = opposite(known)
     with opened_site(folder, clock, database) as site, visiting(site) as first:
-        (study,) = site.by_key.values()
+        (study,) = site.studies
         path = f"/s/{study.key}/"
         page = to_first_task(first, path, "w0")
         for _ in range(6):  # one of the first five tasks is a control item
@@ -224,7 +214,7 @@ def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Froz
 
 def test_a_device_forgets_who_leaves_it_and_the_link_leads_back_to_the_same_task(frozen: Frozen) -> None:
     with opened_site(frozen()) as site, visiting(site) as client:
-        (path,) = (study.path for study in site.by_key.values())
+        (path,) = (study.path for study in site.studies)
         page = to_first_task(client, path, "w0")
         assert "Выйти на этом устройстве</button>" in client.get(f"{path}pause").text
         left = client.post(f"{path}leave", data={"token": hidden(page, "token")})
@@ -236,6 +226,7 @@ def test_a_device_forgets_who_leaves_it_and_the_link_leads_back_to_the_same_task
 
 def held_answers(site: AnnotationSite) -> int:
     """How many answers hold a place of their item."""
-    with site.engine.connect() as connection:
-        held = select(RESPONSE.c.task).where(RESPONSE.c.counts, RESPONSE.c.state == ANSWERED)
-        return len(connection.scalars(held).all())
+    people = only_state(site).people.values()
+    return sum(
+        held.counts and held.state == "answered" for person in people for held in person.tasks.values()
+    )

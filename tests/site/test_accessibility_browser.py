@@ -4,13 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from accessibility import AccessibilityCheck
-from site_process import served_site
+from collected_answers import START, come
+from site_process import live_state, served_site
 from site_visitor import Visitor, in_two_languages
-from sqlalchemy import update
 
 from merilo.items import Item
-from merilo.site.database import database_url, open_database, writing
-from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK
 from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
@@ -25,11 +23,18 @@ TRAINING = [
 INSTRUCTION = "# Скобки\n\nОтветьте.\n\n| пример | ответ |\n| --- | --- |\n| `( )` | 1 |\n\n- раз\n- два\n"
 
 
-def change(folder: StudyFolder, table: object, **values: object) -> None:
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        connection.execute(update(table).values(**values))
-    engine.dispose()
+def at_stage(folder: StudyFolder, stage: str) -> None:
+    for person in live_state(folder.path).people.values():
+        person.stage = stage  # type: ignore[assignment]
+
+
+def taken_by_others(folder: StudyFolder) -> None:
+    """Every item has its people, and all that are not answered are with others."""
+    state = live_state(folder.path)
+    come(state, "other", START)
+    for task in range(state.rules.tests):
+        if state.open[task]:
+            state.record(START, "given", "other", task, place=task + 1, due=2**60)
 
 
 def test_the_way_from_the_code_to_the_thanks(frozen: Frozen, browser) -> None:
@@ -63,7 +68,7 @@ def test_the_way_from_the_code_to_the_thanks(frozen: Frozen, browser) -> None:
                 page.click("a.main")
                 page.wait_for_selector("h1:not(.verdict)")
             check(page, f"training not passed {locale}")
-        change(folder, PERSON, stage="working")
+        at_stage(folder, "working")
         person.come(paths["people"] + "task")
         check(page, "labels")
         person.choose("1")
@@ -78,23 +83,22 @@ def test_the_way_from_the_code_to_the_thanks(frozen: Frozen, browser) -> None:
         for note in ("", "start", "late", "passed_on", "answered_before"):
             person.come(f"{paths['people']}pause?note={note}")
             check(page, f"break {note}")
-        change(folder, STUDY, paused=True)
+        live_state(folder.path).paused = True
         person.come(paths["people"] + "task")
         check(page, "study paused")
-        change(folder, STUDY, paused=False)
-        change(folder, TASK, open=0)
-        change(folder, RESPONSE, counts=True)  # also if the task that is open happens to be a control item
+        live_state(folder.path).paused = False
+        taken_by_others(folder)
         for name in "abcdefgh":  # the first task of a person now and then is a control item
             other = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
             other.come(f"{paths['people']}?worker_id={name}")
-            change(folder, PERSON, stage="working")
+            at_stage(folder, "working")
             other.come(paths["people"] + "task")
             if other.heading == "Пока свободных заданий нет":
                 break
         assert other.heading == "Пока свободных заданий нет"
         check(other.page, "nothing to do until others answer")
         for stage in ("stopped", "excluded", "refused"):
-            change(folder, PERSON, stage=stage)
+            at_stage(folder, stage)
             person.come(paths["people"])
             assert page.locator(".code").count() == 1
             check(page, f"{stage} with the completion code")

@@ -5,13 +5,11 @@ from collections.abc import Callable
 
 import pytest
 from site_process import running_site, served_site
-from sqlalchemy import select
 
 from merilo.items import Item
-from merilo.site.database import database_url, open_database
 from merilo.site.item_form import asked_prompt
-from merilo.site.schema import PERSON, RESPONSE
 from merilo.site.served_study import load_study
+from merilo.site.serving import read_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -26,15 +24,8 @@ TRAINING = [
 
 
 def answers(folder: StudyFolder) -> list[tuple[str, str | None, str | None]]:
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as connection:
-        found = connection.execute(
-            select(RESPONSE.c.state, RESPONSE.c.answer, RESPONSE.c.comment)
-            .where(RESPONSE.c.place > 0)
-            .order_by(RESPONSE.c.place)
-        ).all()
-    engine.dispose()
-    return [tuple(row) for row in found]
+    (person,) = read_site(folder.path).people.values()
+    return [(one.state, one.answer, one.comment) for one in map(person.tasks.__getitem__, person.order)]
 
 
 def test_the_whole_way_by_mouse_shows_no_gold_and_no_mark_of_control_items(frozen: Frozen, browser) -> None:
@@ -81,11 +72,8 @@ def test_the_whole_way_by_mouse_shows_no_gold_and_no_mark_of_control_items(froze
     assert process.returncode == 0
     assert len(code) == 10
     assert set(shown) >= {asked_prompt(study.tasks[number]).text for number in range(study.rules.tests)}
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as connection:
-        person = connection.execute(select(PERSON)).one()
-        rows = connection.execute(select(RESPONSE).where(RESPONSE.c.state == "answered")).all()
-    engine.dispose()
+    (person,) = read_site(folder.path).people.values()
+    rows = [held for held in person.tasks.values() if held.state == "answered"]
     assert person.completion == code
     assert person.controls == person.controls_right > 0
     assert len(rows) == len(shown) + 5

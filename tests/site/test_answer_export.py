@@ -8,18 +8,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 from postgres_server import PostgresServer
-from sqlalchemy import update
 
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
-from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
-from merilo.site.answer_export import COLLECTED_FIELDS
+from merilo.site.allocation import SentAnswer
+from merilo.site.annotator_steps import ShownTask, next_task, save_answers
+from merilo.site.answer_export import COLLECTED_FIELDS, CollectedAnswers, collect_answers
 from merilo.site.author_actions import comments_table
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.journal import Journal, database_url
+from merilo.site.orders import register
 from merilo.site.people_access import admit_from_platform
-from merilo.site.schema import PERSON
-from merilo.site.served_study import load_study, register
-from merilo.site.serving import back_up_site, collect_site, invite_to_site, opened_studies
+from merilo.site.served_study import load_study
+from merilo.site.serving import back_up_site, invite_to_site, read_site
+from merilo.site.state import State
 from merilo.studies.collected import import_files
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_folder import StudyFolder
@@ -36,35 +37,35 @@ def answered_by(
         task.id: str(one.item.outputs)
         for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
     }
-    engine = open_database(database_url(folder.path, database))
-    with writing(engine) as connection:
-        study, now = register(connection, load_study(folder, "people"), 1), 1_790_000_000_000
-        for number in range(people):
-            admitted = admit_from_platform(connection, study, "platform", f"secret-{number}", "ru", now=now)
-            connection.execute(update(PERSON).values(stage="working"))
-            person = person_of(connection, study, admitted.person)
-            assert person is not None
-            while isinstance(shown := next_task(connection, study, person, now), ShownTask):
-                task = study.tasks[shown.number]
-                answer = texts[shown.number % len(texts)] if texts else gold.get(task.id)
-                save_answer(
-                    connection,
-                    study,
-                    person,
-                    shown.number,
-                    task.known or answer,
-                    now=now + 2500,
-                    comment=answer,
-                )
-                now += 3000
-        connection.execute(update(PERSON).where(PERSON.c.id <= excluded).values(stage="excluded"))
-    engine.dispose()
+    journal = Journal(database_url(folder.path, database))
+    assert journal.take()
+    state, now = State(load_study(folder, "people")), 1_790_000_000_000
+    register([state], now)
+    for number in range(people):
+        admitted = admit_from_platform(state, "platform", f"secret-{number}", "ru", now)
+        assert admitted is not None
+        person = admitted.person
+        state.record(now, "moved", person.id, to="working")
+        while isinstance(shown := next_task(state, person, now), ShownTask):
+            task = state.study.tasks[shown.number]
+            answer = texts[shown.number % len(texts)] if texts else gold.get(task.id)
+            sent = SentAnswer(number=shown.number, answer=task.known or answer or "", comment=answer)
+            save_answers(state, person, [sent], now + 2500)
+            now += 3000
+        if number < excluded:
+            state.record(now, "excluded", person.id, reason="test")
+    journal.append(state.unwritten())
+    journal.close()
+
+
+def collected(folder: StudyFolder, database: str) -> CollectedAnswers:
+    return collect_answers(read_site(folder.path, database=database))
 
 
 def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: str, tmp_path: Path) -> None:
     folder = frozen()
     answered_by(folder, database, 3)
-    made = collect_site(folder.path, database=database)
+    made = collected(folder, database)
     rows = list(csv.DictReader(io.StringIO(made.table)))
     assert tuple(rows[0]) == COLLECTED_FIELDS
     assert (made.people, set(made.left_out.values())) == (3, {0})
@@ -78,13 +79,13 @@ def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: st
     imported = import_files(folder, [table])
     assert imported.imports.tables["people"].answers == len(rows)
     assert len(import_files(folder, [table]).known) == 1
-    assert study_baseline(folder.path).to_dict()["metrics"]["acc"]["value"] == 1.0
+    assert study_baseline(folder.path).to_json()["metrics"]["acc"]["value"] == 1.0
 
 
 def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen, database: str) -> None:
     folder = frozen()
     answered_by(folder, database, 3, excluded=1)
-    made = collect_site(folder.path, database=database)
+    made = collected(folder, database)
     assert made.people == 2
     excluded = made.left_out["excluded"]
     assert excluded > 0
@@ -106,7 +107,7 @@ def test_the_database_in_the_studys_folder_is_copied_beside_the_server(
     folder = frozen()
     invite_to_site(folder.path, count=2)
     back_up_site(folder.path, tmp_path / "copy.db")
-    assert collect_site(folder.path, database=f"sqlite:///{tmp_path / 'copy.db'}").answers == 0
+    assert collected(folder, f"sqlite:///{tmp_path / 'copy.db'}").answers == 0
 
 
 def test_a_postgresql_database_is_backed_up_by_its_own_program(frozen: Frozen, tmp_path: Path) -> None:
@@ -120,15 +121,17 @@ def test_a_dump_of_postgresql_that_is_made_while_people_answer_is_restored(
     folder, database, restored = frozen(), postgres.new_database(), postgres.new_database()
     answered_by(folder, database, 2)
     dump = f"{postgres.folder}/site.dump"
-    engine = open_database(database_url(folder.path, database))
-    with writing(engine) as connection:
-        connection.execute(update(PERSON).values(stage="stopped"))  # a step of somebody, not yet committed
+    journal = Journal(database_url(folder.path, database))
+    assert journal.take()
+    with journal.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM event")  # somebody's transaction, not yet committed
         postgres.run("pg_dump", "--format=custom", f"--file={dump}", database)
-    engine.dispose()
+        connection.rollback()
+    journal.close()
     postgres.run("pg_restore", f"--dbname={restored}", dump)
-    there, here = (collect_site(folder.path, database=one) for one in (restored, database))
+    there, here = (collected(folder, one) for one in (restored, database))
     assert there.people == 2
-    assert (here.answers, here.left_out["stopped"]) == (0, there.answers)
+    assert there.table == here.table
 
 
 #: Answers that a spreadsheet would run, and numbers.
@@ -142,9 +145,9 @@ def test_tables_of_the_site_run_no_formulas_and_the_import_has_the_answers_as_th
     folder = frozen("chegeka", overlap=1)
     answered_by(folder, database, 1, texts=sorted(FORMULAS | NUMBERS))
     table = tmp_path / "answers.csv"
-    table.write_text(collect_site(folder.path, database=database).table, encoding="utf-8", newline="")
-    with opened_studies(folder.path, database) as (engine, (study,)), engine.connect() as connection:
-        comments = pl.read_csv(io.StringIO(comments_table(connection, study)), infer_schema=False)
+    table.write_text(collected(folder, database).table, encoding="utf-8", newline="")
+    state = read_site(folder.path, database=database)
+    comments, study = pl.read_csv(io.StringIO(comments_table(state)), infer_schema=False), state.study
     answers = pl.read_csv(table, infer_schema=False)
     for cells in (answers["answer"], comments["answer"], comments["comment"]):
         assert {f"'{text}" for text in FORMULAS} | NUMBERS <= set(cells)

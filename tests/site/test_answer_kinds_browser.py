@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 from accessibility import AccessibilityCheck
-from site_process import served_site
+from site_process import live_state, served_site
 from site_visitor import Visitor, refrozen, stored, with_samples
 from small_media import png, wav, webm
-from sqlalchemy import update
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.site.database import database_url, open_database, writing
 from merilo.site.item_form import asked_prompt
-from merilo.site.schema import RESPONSE
 from merilo.site.served_study import load_study
 from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
@@ -113,12 +110,11 @@ def test_a_dialogue_that_was_left_for_too_long_goes_to_others_as_a_whole(tmp_pat
 
 def let_time_pass(folder: StudyFolder) -> None:
     """Move the end of every task that is open into the past, as if nobody had answered for half an hour."""
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        connection.execute(
-            update(RESPONSE).where(RESPONSE.c.due.is_not(None), RESPONSE.c.state == "open").values(due=1)
-        )
-    engine.dispose()
+    state = live_state(folder.path)
+    for person in state.people.values():
+        for held in [*person.tasks.values()]:
+            if held.due is not None and held.state == "open":
+                person.tasks[held.task] = held._replace(due=1)
 
 
 DECLARED = """\

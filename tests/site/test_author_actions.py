@@ -4,40 +4,43 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 
 import pytest
-from sqlalchemy import Connection, Engine, func, select
 
 from merilo.errors import UsageError
 from merilo.items import Item
+from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
-    Participant,
     ShownTask,
     answer_training,
     consent,
     next_task,
     next_training,
-    person_of,
     read_instruction,
-    save_answer,
+    save_answers,
 )
-from merilo.site.audit_log import log_table
-from merilo.site.author_actions import AuthorActions, Change, comments_table, open_invitations
-from merilo.site.database import database_url, drop_remnants, open_database, writing
+from merilo.site.author_actions import (
+    DEEDS,
+    AuthorActions,
+    Change,
+    comments_table,
+    log_table,
+    open_invitations,
+)
+from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import NewPeople, admit_from_platform, admit_invited
-from merilo.site.schema import EVENT, INVITATION, PERSON, RESPONSE, TASK
-from merilo.site.served_study import ServedStudy, load_study, register
-from merilo.site.serving import collect_site, erase_from_site, exclude_from_site, reinstate_on_site
+from merilo.site.served_study import load_study
+from merilo.site.serving import erase_from_site, exclude_from_site, read_site, reinstate_on_site
+from merilo.site.state import Person, State
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
 
 
-def by_author(connection: Connection, study: ServedStudy) -> AuthorActions:
-    return AuthorActions(connection, study, 9, "author")
+def by_author(state: State) -> AuthorActions:
+    return AuthorActions(state, 9, "author")
 
 
 class People(NewPeople):
@@ -50,349 +53,266 @@ class People(NewPeople):
         return self._random.getrandbits(62)
 
 
-def served(connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object) -> ServedStudy:
-    study = register(connection, load_study(folder, arm), 1)
-    return replace(study, rules=replace(study.rules, **rules))  # type: ignore[arg-type]
+def served(folder: StudyFolder, arm: str = "people", **rules: object) -> State:
+    study = load_study(folder, arm)
+    return State(replace(study, rules=replace(study.rules, **rules)))  # type: ignore[arg-type]
 
 
-def come_in(connection: Connection, study: ServedStudy, name: str = "worker-77") -> Participant:
-    admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2, newcomers=People(name))
+def come_in(state: State, name: str = "worker-77") -> Person:
+    admitted = admit_from_platform(state, "platform", name, "ru", 2, newcomers=People(name))
     assert admitted is not None
-    person = person_of(connection, study, admitted.person)
-    assert person is not None
-    consent(connection, study, person)
-    read_instruction(connection, study, person)
-    return again(connection, study, person)
+    consent(state, admitted.person, 2)
+    read_instruction(state, admitted.person, 2)
+    return admitted.person
 
 
-def again(connection: Connection, study: ServedStudy, person: Participant) -> Participant:
-    found = person_of(connection, study, person.id)
-    assert found is not None
-    return found
+def save(state: State, person: Person, number: int, text: str, now: int, comment: str | None = None) -> str:
+    return save_answers(state, person, [SentAnswer(number=number, answer=text, comment=comment)], now)[number]
 
 
-def answer(connection: Connection, study: ServedStudy, person: Participant, times: int = 1, text: str = "1", comment: str | None = None) -> list[int]:  # fmt: skip
+def answer(
+    state: State, person: Person, times: int = 1, text: str = "1", comment: str | None = None
+) -> list[int]:
     """Answer the next tasks; the numbers of those that belong to the test."""
     tests = []
     for at in range(times):
-        shown = next_task(connection, study, person, 10 + at)
+        shown = next_task(state, person, 10 + at)
         assert isinstance(shown, ShownTask)
-        known = study.tasks[shown.number].known
-        assert (
-            save_answer(connection, study, person, shown.number, known or text, now=11 + at, comment=comment)
-            == "saved"
-        )
-        person = again(connection, study, person)
-        if shown.number < study.rules.tests:
+        known = state.study.tasks[shown.number].known
+        assert save(state, person, shown.number, known or text, 11 + at, comment) == "saved"
+        if state.rules.is_test(shown.number):
             tests.append(shown.number)
     return tests
 
 
-def name(connection: Connection, person: Participant) -> str:
-    return str(connection.scalar(select(PERSON.c.pseudonym).where(PERSON.c.id == person.id)))
+def logged(state: State, journal: Journal | None = None) -> list[dict[str, str]]:
+    """The rows of the log's table: of what the state has not handed over, or of a journal."""
+    if journal is not None:
+        events = [*journal.events(state.study.key, DEEDS)]
+    else:
+        events = [event for event in state._fresh if event.kind in DEEDS]
+    return list(csv.DictReader(io.StringIO(log_table(state, events))))
 
 
-def logged(connection: Connection, study: ServedStudy) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(log_table(connection, study.rules.study))))
-
-
-def places_fit(connection: Connection, study: ServedStudy) -> bool:
-    """The allocation's invariant: open = needed - responses that count."""
-    counted = (
-        select(func.count())
-        .select_from(RESPONSE)
-        .where(RESPONSE.c.study == TASK.c.study, RESPONSE.c.task == TASK.c.number, RESPONSE.c.counts)
-        .scalar_subquery()
-    )
-    query = select(TASK.c.number).where(
-        TASK.c.study == study.rules.study, TASK.c.open != TASK.c.needed - counted
-    )
-    return not connection.scalars(query).all()
-
-
-def test_an_excluded_person_gets_no_tasks_and_their_items_go_to_others(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = served(connection, frozen())
-    person = come_in(connection, study)
-    done = answer(connection, study, person, 3)
-    shown = next_task(connection, study, person, 20)
+def test_an_excluded_person_gets_no_tasks_and_their_items_go_to_others(frozen: Frozen) -> None:
+    state = served(frozen())
+    person = come_in(state)
+    done = answer(state, person, 3)
+    shown = next_task(state, person, 20)
     assert isinstance(shown, ShownTask)
-    held = len(done) + (shown.number < study.rules.tests)
-    assert by_author(connection, study).exclude(name(connection, person), " too\nfast ") == Change(
-        True, places=held
-    )
-    assert places_fit(connection, study)
-    assert again(connection, study, person).stage == "excluded"
-    late = save_answer(connection, study, person, shown.number, "1", now=21)
+    held = len(done) + (shown.number < state.rules.tests)
+    assert by_author(state).exclude(person.pseudonym, " too\nfast ") == Change(True, places=held)
+    assert person.stage == "excluded"
+    late = save(state, person, shown.number, "1", 21)
     assert late == "passed_on", "the open task was taken away"
-    assert by_author(connection, study).exclude(name(connection, person), "again") == Change(False)
-    (row,) = logged(connection, study)
-    assert (row["what"], row["person"], row["reason"]) == ("excluded", name(connection, person), "too fast")
+    assert by_author(state).exclude(person.pseudonym, "again") == Change(False)
+    (row,) = logged(state)
+    assert (row["what"], row["person"], row["reason"]) == ("excluded", person.pseudonym, "too fast")
     assert json.loads(row["facts"]) == {"places": held}
 
 
 @pytest.mark.parametrize("reason", ["", " \n", "x" * 1001])
-def test_an_exclusion_needs_a_reason(reason: str, connection: Connection, frozen: Frozen) -> None:
-    study = served(connection, frozen())
-    person = come_in(connection, study)
+def test_an_exclusion_needs_a_reason(reason: str, frozen: Frozen) -> None:
+    state = served(frozen())
+    person = come_in(state)
     with pytest.raises(UsageError, match="needs a reason"):
-        by_author(connection, study).exclude(name(connection, person), reason)
-    assert again(connection, study, person).stage == "working"
+        by_author(state).exclude(person.pseudonym, reason)
+    assert person.stage == "working"
 
 
-def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = served(connection, frozen(overlap=1))
-    first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
-    done = answer(connection, study, first, 4)
-    by_author(connection, study).exclude(name(connection, first), "test")
+def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(frozen: Frozen) -> None:
+    state = served(frozen(overlap=1))
+    first, second = come_in(state, "1"), come_in(state, "2")
+    done = answer(state, first, 4)
+    by_author(state).exclude(first.pseudonym, "test")
     taken: set[int] = set()
     while not taken & set(done):
-        taken |= set(answer(connection, study, second))
-    back = by_author(connection, study).reinstate(name(connection, first))
+        taken |= set(answer(state, second))
+    back = by_author(state).reinstate(first.pseudonym)
     assert back is not None
     assert (back.answers, back.places) == (len(done) - 1, 1)
-    assert places_fit(connection, study)
-    assert answer(connection, study, again(connection, study, first), 2), "they go on"
-    assert by_author(connection, study).reinstate(name(connection, first)) == Change(False)
-    of_first = (
-        RESPONSE.c.person == first.id,
-        RESPONSE.c.state == "answered",
-        RESPONSE.c.task < study.rules.tests,
-    )
-    counts = list(connection.scalars(select(RESPONSE.c.counts).where(*of_first)))
-    assert len(counts) == sum(counts) + 1
-    assert [one["what"] for one in logged(connection, study)] == ["excluded", "reinstated"]
+    assert answer(state, first, 2), "they go on"
+    assert by_author(state).reinstate(first.pseudonym) == Change(False)
+    answered = [
+        held for held in first.tasks.values() if held.state == "answered" and state.rules.is_test(held.task)
+    ]
+    assert sum(not held.counts for held in answered) == 1
+    assert [one["what"] for one in logged(state)] == ["excluded", "reinstated"]
 
 
-def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(
-    connection: Connection, frozen: Frozen
-) -> None:
+def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(frozen: Frozen) -> None:
     training = [Item(f"t{n}", "{inputs}?", "( )", "1", {"id": f"t{n}"}) for n in range(2)]
-    study = served(connection, frozen(training=training))
-    person = come_in(connection, study)
-    shown = next_training(connection, study, person, 3)
+    state = served(frozen(training=training))
+    person = come_in(state)
+    shown = next_training(state, person, 3)
     assert shown is not None
-    by_author(connection, study).exclude(name(connection, person), "test")
-    by_author(connection, study).reinstate(name(connection, person))
-    person = again(connection, study, person)
+    by_author(state).exclude(person.pseudonym, "test")
+    by_author(state).reinstate(person.pseudonym)
     assert person.stage == "training"
-    assert next_training(connection, study, person, 4) == shown
-    assert answer_training(connection, study, person, shown.number, "1", now=5) == "saved"
+    assert next_training(state, person, 4) == shown
+    assert answer_training(state, person, SentAnswer(number=shown.number, answer="1"), 5) == "saved"
 
 
-def test_a_stopped_person_who_was_excluded_is_stopped_again(connection: Connection, frozen: Frozen) -> None:
-    study = served(connection, frozen(), stop_after=1, min_accuracy=1.0, every=2)
-    person = come_in(connection, study)
+def test_a_stopped_person_who_was_excluded_is_stopped_again(frozen: Frozen) -> None:
+    state = served(frozen(), stop_after=1, min_accuracy=1.0, every=2)
+    person = come_in(state)
     while person.stage == "working":
-        shown = next_task(connection, study, person, 10)
+        shown = next_task(state, person, 10)
         assert isinstance(shown, ShownTask)
-        save_answer(connection, study, person, shown.number, "wrong", now=11)
-        person = again(connection, study, person)
-    by_author(connection, study).exclude(name(connection, person), "test")
-    assert by_author(connection, study).reinstate(name(connection, person)) == Change(True)
-    stage, reason = connection.execute(
-        select(PERSON.c.stage, PERSON.c.reason).where(PERSON.c.id == person.id)
-    ).one()
-    assert (stage, reason) == ("stopped", "0 of 1 control items right")
-    assert [one["what"] for one in logged(connection, study)] == ["stopped", "excluded", "reinstated"]
-    assert json.loads(logged(connection, study)[0]["facts"]) == {"right": 0, "controls": 1}
-    assert places_fit(connection, study)
+        save(state, person, shown.number, "wrong", 11)
+    by_author(state).exclude(person.pseudonym, "test")
+    assert by_author(state).reinstate(person.pseudonym) == Change(True)
+    assert (person.stage, person.reason) == ("stopped", "0 of 1 control items right")
+    assert [one["what"] for one in logged(state)] == ["stopped", "excluded", "reinstated"]
+    assert json.loads(logged(state)[0]["facts"]) == {"right": 0, "controls": 1}
 
 
-def test_a_dialogue_counts_again_only_as_a_whole(connection: Connection, frozen: Frozen) -> None:
+def test_a_dialogue_counts_again_only_as_a_whole(frozen: Frozen) -> None:
     loaded = load_study(frozen("rutie", overlap=1), "people")
     assert loaded.rules.dialogues
     split = (replace(task, dialogue=at // 5 + 1, turn=at % 5 + 1) for at, task in enumerate(loaded.tasks))
-    study = register(connection, replace(loaded, tasks=tuple(split)), 1)
-    first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
+    state = State(replace(loaded, tasks=tuple(split)))
+    first, second = come_in(state, "1"), come_in(state, "2")
     length = 5
-    answer(connection, study, first, length + 1)
-    by_author(connection, study).exclude(name(connection, first), "test")
-    back = by_author(connection, study).reinstate(name(connection, first))
+    answer(state, first, length + 1)
+    by_author(state).exclude(first.pseudonym, "test")
+    back = by_author(state).reinstate(first.pseudonym)
     assert back is not None
     assert back.places == 1, "the begun dialogue does not count"
     assert back.answers == length
-    assert places_fit(connection, study)
-    shown = next_task(connection, study, second, 50)
+    shown = next_task(state, second, 50)
     assert isinstance(shown, ShownTask)
-    assert study.tasks[shown.number].turn == 1, "others get whole dialogues"
+    assert state.study.tasks[shown.number].turn == 1, "others get whole dialogues"
 
 
 def test_nothing_of_an_erased_person_is_left(frozen: Frozen) -> None:
     folder = frozen()
-    engine = open_database(database_url(folder.path, "sqlite:///" + str(folder.path / "site.db")))
+    journal = Journal(database_url(folder.path, None))
+    assert journal.take()
     secrets = ("worker-77-secret", "my private remark", "because of Jane", "sure, this answer")
-    with writing(engine) as connection:
-        study = served(connection, folder)
-        person = come_in(connection, study, secrets[0])
-        other = come_in(connection, study, "other")
-        done = answer(connection, study, person, 3, secrets[3], secrets[1])
-        answer(connection, study, other, 3)
-        pseudonym = name(connection, person)
-        connection.execute(PERSON.update().where(PERSON.c.id == person.id).values(completion="CODE77CODE"))
-        by_author(connection, study).exclude(pseudonym, secrets[2])
-        by_author(connection, study).reinstate(pseudonym)
-    with writing(engine) as connection:
-        erased = by_author(connection, study).erase(pseudonym)
-        assert erased is not None
-        assert erased.places == len(done)
-        assert by_author(connection, study).erase(pseudonym) is None, "a form that is sent twice finds nobody"
-        assert places_fit(connection, study)
-        assert person_of(connection, study, person.id) is None, "a cookie opens nothing"
-        assert come_in(connection, study, "next").id != person.id, "numbers are not given again"
-        kept = select(func.count()).select_from(RESPONSE).where(RESPONSE.c.person == other.id)
-        assert connection.scalar(kept), "others keep their answers"
-        assert [(one["what"], one["person"], one["reason"]) for one in logged(connection, study)] == [
-            ("excluded", "", ""), ("reinstated", "", ""), ("erased", "", ""),
-        ]  # fmt: skip
-    drop_remnants(engine)
+    state = served(folder)
+    person, other = come_in(state, secrets[0]), come_in(state, "other")
+    done = answer(state, person, 3, secrets[3], secrets[1])
+    answer(state, other, 3)
+    state.record(20, "code", person.id, code="CODE77CODE")
+    by_author(state).exclude(person.pseudonym, secrets[2])
+    by_author(state).reinstate(person.pseudonym)
+    journal.append(state.unwritten())
+    erased = by_author(state).erase(person.pseudonym)
+    assert erased is not None
+    assert erased.places == len(done)
+    assert by_author(state).erase(person.pseudonym) is None, "a form that is sent twice finds nobody"
+    journal.append(state.unwritten())
+    again = State(state.study, journal.events(state.study.key))
+    for one in (state, again):
+        assert [*one.people] == [other.id], "a cookie opens nothing"
+        assert one.people[other.id].order == other.order, "others keep their answers"
+        assert sum(one.open) == sum(state.open)
+    assert [(one["what"], one["person"], one["reason"]) for one in logged(state, journal)] == [
+        ("erased", "", "")
+    ]
+    journal.close()
     for file in folder.path.glob("site.db*"):
         content = file.read_bytes()
-        for secret in (*secrets, pseudonym, "CODE77CODE"):
+        for secret in (*secrets, person.pseudonym, person.id, "CODE77CODE"):
             assert secret.encode() not in content, f"{secret} in {file.name}"
-    engine.dispose()
 
 
-def test_erasing_an_expert_removes_the_name_from_invitations_and_the_log(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = served(connection, frozen(experts=True), "experts")
-    by_author(connection, study).invite(["Anna Secret", "Boris"])
-    ((_, code),) = by_author(connection, study).invite(["Anna Secret"])
-    admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", 3)
+def test_erasing_an_expert_removes_the_name_from_invitations_and_the_log(frozen: Frozen) -> None:
+    folder = frozen(experts=True)
+    journal = Journal(database_url(folder.path, None))
+    assert journal.take()
+    state = served(folder, "experts")
+    by_author(state).invite(["Anna Secret", "Boris"])
+    ((_, code),) = by_author(state).invite(["Anna Secret"])
+    admitted = admit_invited([state], code, "ru", 3)
     assert admitted is not None
-    newer = by_author(connection, study).invite(["Anna Secret"])
+    newer = by_author(state).invite(["Anna Secret"])
     assert newer[0][1] != code
-    by_author(connection, study).erase(str(connection.scalar(select(PERSON.c.pseudonym))))
-    everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT, RESPONSE)]
-    assert "Anna Secret" not in str(everything)
-    assert "Boris" in str(everything)
-    assert admit_invited(connection, {study.rules.study: study}, code, "ru", 4) is None
-    assert admit_invited(connection, {study.rules.study: study}, newer[0][1], "ru", 4) is None
-    (waiting,) = open_invitations(connection, study)
-    assert by_author(connection, study).revoke(waiting.hash)
-    assert not by_author(connection, study).revoke(waiting.hash)
-    everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT)]
-    assert "Boris" not in str(everything)
+    journal.append(state.unwritten())
+    by_author(state).erase(admitted.person.pseudonym)
+    journal.append(state.unwritten())
+
+    def everything() -> str:
+        return str([*journal.events(state.study.key)])
+
+    assert "Anna Secret" not in everything()
+    assert "Boris" in everything()
+    for one in (state, State(state.study, journal.events(state.study.key))):
+        assert admit_invited([one], code, "ru", 4) is None
+        assert admit_invited([one], newer[0][1], "ru", 4) is None
+    (waiting,) = open_invitations(state)
+    assert by_author(state).revoke(waiting.hash)
+    assert not by_author(state).revoke(waiting.hash)
+    journal.append(state.unwritten())
+    assert "Boris" not in everything()
+    journal.close()
 
 
-def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = served(connection, frozen())
-    ((_, code),) = by_author(connection, study).invite([None], codes=["AAAAA-22222"])
-    assert by_author(connection, study).invite([None], codes=["AAAAA-22222"]) == [("", code)]
-    (listed,) = open_invitations(connection, study)
-    assert by_author(connection, study).revoke(listed.hash)
-    assert not by_author(connection, study).revoke(listed.hash)
-    assert admit_invited(connection, {study.rules.study: study}, code, "ru", 3) is None
-    assert [one["what"] for one in logged(connection, study)] == ["links_made", "revoked"]
+def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(frozen: Frozen) -> None:
+    state = served(frozen())
+    ((_, code),) = by_author(state).invite([None], codes=["AAAAA-22222"])
+    assert by_author(state).invite([None], codes=["AAAAA-22222"]) == [("", code)]
+    (listed,) = open_invitations(state)
+    assert by_author(state).revoke(listed.hash)
+    assert not by_author(state).revoke(listed.hash)
+    assert admit_invited([state], code, "ru", 3) is None
+    assert [one["what"] for one in logged(state)] == ["invited", "revoked"]
 
 
-def test_a_pause_is_recorded_once(connection: Connection, frozen: Frozen) -> None:
-    study = served(connection, frozen())
-    person = come_in(connection, study)
-    assert by_author(connection, study).set_paused(paused=True)
-    assert not by_author(connection, study).set_paused(paused=True), (
-        "the second of two authors changes nothing"
-    )
-    assert next_task(connection, study, again(connection, study, person), 20) == "paused"
-    assert by_author(connection, study).set_paused(paused=False)
-    assert isinstance(next_task(connection, study, again(connection, study, person), 20), ShownTask)
-    assert [one["what"] for one in logged(connection, study)] == ["paused", "resumed"]
+def test_a_pause_is_recorded_once(frozen: Frozen) -> None:
+    state = served(frozen())
+    person = come_in(state)
+    by_author(state).set_paused(paused=True)
+    by_author(state).set_paused(paused=True)
+    assert next_task(state, person, 20) == "paused"
+    by_author(state).set_paused(paused=False)
+    assert isinstance(next_task(state, person, 20), ShownTask)
+    assert [one["what"] for one in logged(state)] == ["paused", "resumed"]
 
 
-def test_the_log_is_a_table_of_one_study_that_runs_no_formula(connection: Connection, frozen: Frozen) -> None:
-    study = served(connection, frozen(experts=True))
-    other = served(connection, frozen(experts=True), "experts")
-    by_author(connection, other).set_paused(paused=True)
-    person = come_in(connection, study)
-    by_author(connection, study).exclude(name(connection, person), '=1+1, "x"')
-    (row,) = logged(connection, study)
+def test_the_log_is_a_table_that_runs_no_formula(frozen: Frozen) -> None:
+    state = served(frozen())
+    person = come_in(state)
+    by_author(state).exclude(person.pseudonym, '=1+1, "x"')
+    (row,) = logged(state)
     assert row == {
-        "time": "1970-01-01T00:00:00.009+00:00", "actor": "author", "what": "excluded", "person": name(connection, person),
+        "time": "1970-01-01T00:00:00.009+00:00", "actor": "author", "what": "excluded", "person": person.pseudonym,
         "reason": "'=1+1, \"x\"", "facts": '{"places": 0}',
     }  # fmt: skip
 
 
-def test_comments_are_a_table_that_runs_no_formula(connection: Connection, frozen: Frozen) -> None:
-    study = served(connection, frozen())
-    assert len(comments_table(connection, study).splitlines()) == 1
-    person = come_in(connection, study)
-    answer(connection, study, person, 1, "1", '=HYPERLINK("http://evil.example")')
-    row = comments_table(connection, study).splitlines()[1]
+def test_comments_are_a_table_that_runs_no_formula(frozen: Frozen) -> None:
+    state = served(frozen())
+    assert len(comments_table(state).splitlines()) == 1
+    person = come_in(state)
+    answer(state, person, 1, "1", '=HYPERLINK("http://evil.example")')
+    row = comments_table(state).splitlines()[1]
     assert row.endswith('"\'=HYPERLINK(""http://evil.example"")"')
-    assert name(connection, person) in row
+    assert person.pseudonym in row
     assert "worker-77" not in row
 
 
 def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen) -> None:
     folder = frozen(experts=True)
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study, experts = served(connection, folder), served(connection, folder, "experts")
-        person = come_in(connection, study, "twice")
-        answer(connection, study, person, 2)
-        pseudonym = name(connection, person)
-        ((_, code),) = by_author(connection, experts).invite(["twice"])
-        admit_invited(connection, {experts.rules.study: experts}, code, "ru", 3)
+    journal = Journal(database_url(folder.path, None))
+    assert journal.take()
+    state, experts = served(folder), served(folder, "experts")
+    person = come_in(state, "twice")
+    answer(state, person, 2)
+    pseudonym = person.pseudonym
+    ((_, code),) = by_author(experts).invite(["twice"])
+    admit_invited([experts], code, "ru", 3)
+    journal.append([*state.unwritten(), *experts.unwritten()])
+    journal.close()
     with pytest.raises(UsageError, match=f"of 2 people: give one of the pseudonyms .*{pseudonym}"):
         exclude_from_site(folder.path, "twice", reason="x")
     with pytest.raises(UsageError, match="there is no 'nobody'"):
         erase_from_site(folder.path, "nobody")
     assert exclude_from_site(folder.path, pseudonym, reason="x").changed
-    assert collect_site(folder.path).left_out["excluded"] == 2
+    assert read_site(folder.path).people[person.id].stage == "excluded"
     assert reinstate_on_site(folder.path, pseudonym).changed
     assert erase_from_site(folder.path, pseudonym).answers == 2
-    with engine.connect() as connection:
-        log = logged(connection, study)
-    engine.dispose()
-    assert [(one["what"], one["actor"]) for one in log] == [
-        ("excluded", "command line"), ("reinstated", "command line"), ("erased", "command line"),
-    ]  # fmt: skip
-
-
-def test_places_fit_while_people_work_and_are_excluded_reinstated_and_erased(
-    engine: Engine, frozen: Frozen
-) -> None:
-    with writing(engine) as connection:
-        study = served(connection, frozen(overlap=4))
-        people = [come_in(connection, study, str(number)) for number in range(6)]
-        names = [name(connection, person) for person in people]
-
-    def work(person: Participant) -> None:
-        for at in range(30):
-            with writing(engine) as connection:
-                found = person_of(connection, study, person.id)
-                if found is None:
-                    return
-                if found.stage != "working":
-                    continue
-                shown = next_task(connection, study, found, 10 + at)
-            if not isinstance(shown, ShownTask):
-                continue
-            with writing(engine) as connection:
-                known = study.tasks[shown.number].known
-                save_answer(connection, study, person, shown.number, known or "1", now=11 + at)
-
-    def decide() -> None:
-        for pseudonym in (*names[:4], *names[:2]):
-            with writing(engine) as connection:
-                by_author(connection, study).exclude(pseudonym, "test")
-            with writing(engine) as connection:
-                by_author(connection, study).reinstate(pseudonym)
-        for pseudonym in names[:2]:
-            with writing(engine) as connection:
-                by_author(connection, study).erase(pseudonym)
-
-    with ThreadPoolExecutor(7) as pool:
-        started = [pool.submit(work, person) for person in people] + [pool.submit(decide)]
-        for one in started:
-            one.result()
-    with engine.connect() as connection:
-        assert places_fit(connection, study)
-        erased = select(func.count()).select_from(RESPONSE).where(RESPONSE.c.person == people[0].id)
-        assert connection.scalar(erased) == 0
+    journal = Journal(database_url(folder.path, None))
+    assert [(one["what"], one["actor"]) for one in logged(state, journal)] == [("erased", "command line")]
+    journal.close()

@@ -8,8 +8,10 @@ from author_session import author_link
 from collected_answers import simulate
 from site_process import served_site
 
-from merilo.site.database import database_url, open_database, writing
-from merilo.site.served_study import load_study, register
+from merilo.site.journal import Journal, database_url
+from merilo.site.orders import register
+from merilo.site.served_study import load_study
+from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
@@ -20,11 +22,13 @@ Frozen = Callable[..., StudyFolder]
 def answered(frozen: Frozen) -> StudyFolder:
     """A study that three people have answered."""
     folder = frozen()
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, "people"), 1)
-        simulate(connection, study, {"ann": 0.9, "bob": 0.9, "cid": 0.6})
-    engine.dispose()
+    journal = Journal(database_url(folder.path, None))
+    assert journal.take()
+    state = State(load_study(folder, "people"))
+    register([state], 1)
+    simulate(state, {"ann": 0.9, "bob": 0.9, "cid": 0.6})
+    journal.append(state.unwritten())
+    journal.close()
     return folder
 
 

@@ -18,35 +18,26 @@ from command import merilo
 from every import every
 from site_in_process import hidden, opened_site, to_first_task, visiting
 from site_process import running_site, served_site
-from sqlalchemy import Engine, event, select, text
+from sqlalchemy import text
 
-from merilo.site.database import ServerClock, database_url, open_database, writing
-from merilo.site.schema import PERSON, RESPONSE
-from merilo.site.serving import invite_to_site
+from merilo.site.journal import Journal, database_url
+from merilo.site.server_clock import ServerClock
+from merilo.site.serving import invite_to_site, read_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
 
 
-def answered(folder: StudyFolder) -> list[tuple[str, str]]:
-    """Task and answer of every saved answer to an item."""
-    with sqlite3.connect(folder.path / "site.db") as connection:
-        found = connection.execute(
-            "SELECT person, task, answer FROM response WHERE state = 'answered'"
-        ).fetchall()
-    connection.close()
-    return found
-
-
-def holds(folder: StudyFolder) -> bool:
-    """The invariant of the allocation."""
-    with sqlite3.connect(folder.path / "site.db") as connection:
-        broken = connection.execute(
-            "SELECT count(*) FROM task WHERE kind = 0 AND open <> needed - "
-            "(SELECT count(*) FROM response WHERE response.study = task.study AND response.task = task.number AND response.counts)"
-        ).fetchone()
-    connection.close()
-    return broken == (0,)
+def answered(folder: StudyFolder, database: str | None = None) -> list[tuple[str, int, str]]:
+    """Person, task and answer of every saved answer to an item, in the order in which they were given."""
+    held = [
+        (one.answered or 0, person.id, one.task, one.answer or "")
+        for arm in folder.plan.arms
+        for person in read_site(folder.path, arm=arm, database=database).people.values()
+        for one in person.tasks.values()
+        if one.state == "answered"
+    ]
+    return [row[1:] for row in sorted(held)]
 
 
 # What the command refuses before it serves
@@ -67,10 +58,8 @@ def not_frozen(folder: StudyFolder) -> None:
 
 
 def of_another_schema(folder: StudyFolder) -> None:
-    open_database(database_url(folder.path, None)).dispose()
     with closing(sqlite3.connect(folder.path / "site.db")) as connection:
-        connection.execute("UPDATE setting SET value = '9999' WHERE name = 'schema'")
-        connection.commit()
+        connection.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, note TEXT)")
 
 
 def of_another_program(folder: StudyFolder) -> None:
@@ -81,7 +70,7 @@ def of_another_program(folder: StudyFolder) -> None:
 def ruined(change: Callable[[bytes], bytes]) -> Callable[[StudyFolder], None]:
     def ruin(folder: StudyFolder) -> None:
         with opened_site(folder) as site, visiting(site) as client:
-            to_first_task(client, f"/s/{next(iter(site.by_key))}/", "1")
+            to_first_task(client, site.studies[0].path, "1")
         path = folder.path / "site.db"
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
@@ -92,12 +81,12 @@ def ruined(change: Callable[[bytes], bytes]) -> Callable[[StudyFolder], None]:
 
 @every("harm, said", [
     (not_frozen, "not frozen"),
-    (of_another_schema, "another version of Merilo (its tables have the schema 9999, not 1)"),
+    (of_another_schema, "belongs to another program or version"),
     (of_another_program, "belongs to another program (it has the table 'bookmarks')"),
     (ruined(lambda _: b"this is a text\n" * 100), "site.db"),
     (ruined(lambda content: content[: len(content) // 3]), "site.db"),
     (ruined(lambda content: content[:100] + random.Random(1).randbytes(len(content) - 100)), "site.db"),
-    (lambda folder: (folder.path / "site.db").mkdir(), "cannot be opened"),
+    (lambda folder: (folder.path / "site.db").mkdir(), "cannot be read"),
 ], ids=["not frozen", "newer", "another program", "no database", "cut", "noise", "a folder"])  # fmt: skip
 def test_a_study_or_database_that_cannot_be_served_is_refused_and_not_changed(
     harm: Callable[[StudyFolder], None], said: str, frozen: Frozen, tmp_path: Path
@@ -107,30 +96,30 @@ def test_a_study_or_database_that_cannot_be_served_is_refused_and_not_changed(
     path = folder.path / "site.db"
     before = path.read_bytes() if path.is_file() else None
     assert said in refused(folder)
-    if harm is of_another_program:
+    if harm in {of_another_program, of_another_schema}:
         with closing(sqlite3.connect(path)) as connection:
-            assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmarks",)]
+            tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+        assert tables == [("bookmarks" if harm is of_another_program else "event",)]
     else:
         assert before == (path.read_bytes() if path.is_file() else None)
 
 
 def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None:
-    assert "cannot be opened" in refused(frozen(), "--database", "sqlite:////proc/site.db")
+    assert "cannot be read" in refused(frozen(), "--database", "sqlite:////proc/site.db")
 
 
 # Twice at once
 
 
 @pytest.mark.thorough
-def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_servers(frozen: Frozen) -> None:
-    """Two servers on one SQLite file are a mistake; the database keeps them from doing harm."""
+def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person(frozen: Frozen) -> None:
     folder = frozen()
     ((_, link),) = invite_to_site(folder.path)
-    with served_site(folder.path) as (one, paths), served_site(folder.path) as (two, _):
+    with served_site(folder.path) as (address, paths):
         together = threading.Barrier(6)
 
         def open_link(number: int) -> tuple[int, str]:
-            with httpx.Client(base_url=one if number % 2 else two, timeout=60) as client:
+            with httpx.Client(base_url=address, timeout=60) as client:
                 together.wait(60)
                 client.get(link)
                 token = hidden(client.get("/").text, "token")
@@ -147,12 +136,9 @@ def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_ser
         with ThreadPoolExecutor(6) as pool:
             got = list(pool.map(open_link, range(6)))
     assert {status for status, _ in got} == {303}
-    with sqlite3.connect(folder.path / "site.db") as connection:
-        assert connection.execute("SELECT count(*) FROM person").fetchone() == (1,)
-    connection.close()
+    assert len(read_site(folder.path).people) == 1
     saved = answered(folder)
     assert len({task for _, task, _ in saved}) == len(saved) == len({task for _, task in got})
-    assert holds(folder)
 
 
 @pytest.mark.thorough
@@ -175,7 +161,6 @@ def test_a_form_that_is_sent_many_times_at_once_is_one_answer(frozen: Frozen) ->
             places = set(pool.map(send, range(10)))
     assert places == {f"{path}task"}
     assert [answer for _, _, answer in answered(folder)] == ["1"]
-    assert holds(folder)
 
 
 # Time
@@ -197,7 +182,7 @@ def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: F
     clock = SetClock()
     ((_, link),) = invite_to_site(folder.path, experts=("Анна",))
     with opened_site(folder, clock) as site, visiting(site) as client:
-        study = next(one for one in site.by_key.values() if one.arm_name == "experts")
+        study = next(one for one in site.studies if one.arm_name == "experts")
         path = f"/s/{study.key}/"
         page = client.get(link).text
         for step in ("consent", "instruction"):
@@ -220,25 +205,18 @@ def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: F
 
 
 @contextmanager
-def full_disk(engine: Engine) -> Iterator[None]:
+def full_disk(journal: Journal) -> Iterator[None]:
     """SQLite behaves as on a full disk: its file cannot grow by a page."""
-
-    def limit(connection: sqlite3.Connection, pages: int) -> None:
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-
-    def fill(connection: sqlite3.Connection, _: object) -> None:
-        limit(connection, 1)  # SQLite raises it to the present size
-
-    engine.dispose()
-    event.listen(engine, "connect", fill)
-    with engine.connect() as connection:
-        free = connection.scalar(text("PRAGMA freelist_count"))
+    writing = journal._writing()
+    free = writing.exec_driver_sql("PRAGMA freelist_count").scalar()
     assert free == 0
+    writing.exec_driver_sql("PRAGMA max_page_count = 1")  # SQLite raises it to the present size
+    writing.rollback()
     try:
         yield
     finally:
-        event.remove(engine, "connect", fill)
-        engine.dispose()
+        writing.exec_driver_sql("PRAGMA max_page_count = 1073741823")
+        writing.rollback()
 
 
 @pytest.mark.parametrize("comment", ["<b>Замечание</b>\nвторая строка", ""])
@@ -247,13 +225,13 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
 ) -> None:
     folder = frozen("rudetox")
     with opened_site(folder) as site, visiting(site) as client:
-        path = f"/s/{next(iter(site.by_key))}/"
+        path = site.studies[0].path
         page = to_first_task(client, path, "1")
         first = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "первый"}
         page = client.post(f"{path}task", data=first).text
         typed = '"><script>alert(1)</script>' + "длинный ответ " * 3000
         form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": typed, "comment": comment, "then": "next"}  # fmt: skip
-        with full_disk(site.engine):
+        with full_disk(site.journal):
             told = client.post(f"{path}task", data=form)
             scripted = client.post(f"{path}task", data=form, headers={"Accept": "application/json"})
         assert (told.status_code, scripted.status_code) == (503, 503)
@@ -272,7 +250,6 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
         assert saved.status_code == 200
         assert re.search(r"<h1[^>]*>\s*Задание 3", saved.text)
     assert [answer for _, _, answer in answered(folder)] == ["первый", typed.strip()]
-    assert holds(folder)
 
 
 @pytest.mark.thorough
@@ -316,13 +293,11 @@ def test_a_real_full_disk_loses_nothing_that_was_acknowledged(frozen: Frozen, tm
             client, form = refused
             retried = client.post(f"{path}task", data=form, follow_redirects=False)
             assert retried.status_code == 303, "it works again when there is space"
-        engine = open_database(database_url(folder.path, database))
-        with engine.connect() as connection:
-            lengths = list(
-                connection.scalars(select(RESPONSE.c.answer).where(RESPONSE.c.state == "answered"))
-            )
+        lengths = [answer for _, _, answer in answered(folder, database)]
+        journal = Journal(database_url(folder.path, database))
+        with journal.engine.connect() as connection:
             assert connection.scalar(text("PRAGMA integrity_check")) == "ok"
-        engine.dispose()
+        journal.close()
         assert len(lengths) == len(acknowledged) + 1
         assert {len(one) for one in lengths} == {40_000}
     finally:
@@ -367,7 +342,6 @@ def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
             one.join(60)
     assert process.returncode in {0, -sent}
     assert len(answered(folder)) >= len(acknowledged) > 5
-    assert holds(folder)
 
 
 @pytest.mark.thorough
@@ -388,20 +362,21 @@ def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_th
         following = client.post(f"{paths['people']}task", data=form).text
         assert hidden(following, "task") != form["task"]
         assert client.get(f"{paths['people']}instruction").status_code == 200
-    assert len(answered(folder)) == 1
+    with closing(sqlite3.connect(folder.path / "site.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM event WHERE kind = 'answered'").fetchone() == (1,)
     refused(folder)
 
 
 def test_a_damaged_page_of_a_database_in_use_is_told_as_not_saved(frozen: Frozen) -> None:
     folder = frozen()
     with opened_site(folder) as site, visiting(site) as client:
-        path = f"/s/{next(iter(site.by_key))}/"
+        path = site.studies[0].path
         page = to_first_task(client, path, "1")
         form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
-        with writing(site.engine) as connection:
-            connection.execute(text("ALTER TABLE response RENAME TO gone"))
+        with site.journal.engine.begin() as connection:
+            connection.execute(text("ALTER TABLE event RENAME TO gone"))
         assert client.post(f"{path}task", data=form).status_code == 503
-        with writing(site.engine) as connection:
-            connection.execute(text("ALTER TABLE gone RENAME TO response"))
-            assert connection.scalar(select(PERSON.c.id)) == 1
+        assert client.get(f"{path}task").status_code == 503
+        with site.journal.engine.begin() as connection:
+            connection.execute(text("ALTER TABLE gone RENAME TO event"))
         assert client.post(f"{path}task", data=form).status_code == 200

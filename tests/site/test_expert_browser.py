@@ -5,12 +5,8 @@ from collections.abc import Callable
 import pytest
 from accessibility import AccessibilityCheck
 from site_process import served_site
-from sqlalchemy import select
 
-from merilo.site.database import database_url, open_database
-from merilo.site.schema import RESPONSE
-from merilo.site.serving import invite_to_site
-from merilo.studies.instruction import SKIP_OWN
+from merilo.site.serving import invite_to_site, read_site
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 Frozen = Callable[..., StudyFolder]
@@ -55,13 +51,12 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
         assert page.inner_text("h1") == "Перерыв"
         page.goto(address + path)
         assert page.inner_text("h1") == "Начать", "the link leads back to the same place"
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as connection:
-        rows = connection.execute(
-            select(RESPONSE.c.state, RESPONSE.c.answer).order_by(RESPONSE.c.place)
-        ).all()
-    engine.dispose()
-    assert [tuple(row) for row in rows] == [("answered", SKIP_OWN["ru"]), ("answered", "1")]
+    (person,) = read_site(folder.path, arm="experts").people.values()
+    held = [person.tasks[task] for task in person.order]
+    assert [(one.state, one.skipped, one.answer) for one in held[:2]] == [
+        ("answered", True, ""),
+        ("answered", False, "1"),
+    ]
 
 
 @pytest.mark.thorough
@@ -80,11 +75,8 @@ def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the
         assert page.is_disabled("button.main")
         page.click("#status a")
         page.wait_for_selector("h1:has-text('Задание 2')")
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as connection:
-        states = list(connection.scalars(select(RESPONSE.c.state).order_by(RESPONSE.c.place)))
-    engine.dispose()
-    assert states[0] == "expired"
+    (person,) = read_site(folder.path, arm="experts").people.values()
+    assert person.tasks[person.order[0]].state == "expired"
 
 
 @pytest.mark.thorough

@@ -1,17 +1,13 @@
-"""The next item comes in the answer to a sent form; reading needs no writer; open tasks are found by their index."""
+"""The next item comes in the answer to a sent form; showing an item again writes nothing."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from site_in_process import hidden, opened_site, to_first_task, visiting
-from sqlalchemy import event
+from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
 
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.assignment import Allocation, StudyRules
-from merilo.site.database import database_url, open_database
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -31,7 +27,7 @@ def browser(site: AnnotationSite) -> Iterator[TestClient]:
 
 
 def path_of(site: AnnotationSite) -> str:
-    return f"/s/{next(iter(site.by_key))}/"
+    return site.studies[0].path
 
 
 def sent(page: str, answer: str, **more: str) -> dict[str, str]:
@@ -62,9 +58,8 @@ def test_a_person_whom_the_answer_stops_gets_no_further_item(
     site: AnnotationSite, browser: TestClient
 ) -> None:
     path = path_of(site)
-    ((key, study),) = site.by_key.items()
-    study = replace(study, rules=replace(study.rules, stop_after=2))
-    site.by_key = {key: study}
+    state = only_state(site)
+    study, state.rules = state.study, replace(state.rules, stop_after=2)
     page, told = to_first_task(browser, path, "a"), {}
     while "page" in told or not told:
         known = study.tasks[study.numbers[hidden(page, "task")]].known
@@ -81,14 +76,10 @@ def test_showing_an_item_again_a_break_and_the_instruction_do_not_write(
 ) -> None:
     path = path_of(site)
     to_first_task(browser, path, "a")
-    statements: list[str] = []
-    event.listen(
-        site.engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement)
-    )
+    before = [*site.journal.events(site.studies[0].key)]
     for page in ("task", "pause", "instruction"):
         assert browser.get(f"{path}{page}").status_code == 200
-    assert statements.count("BEGIN") == 3
-    assert not [one for one in statements if one.startswith(("INSERT", "UPDATE", "BEGIN IMMEDIATE"))]
+    assert [*site.journal.events(site.studies[0].key)] == before
 
 
 def test_scripts_and_styles_are_sent_once(browser: TestClient) -> None:
@@ -102,23 +93,3 @@ def test_scripts_and_styles_are_sent_once(browser: TestClient) -> None:
 
 def test_a_server_answers_that_it_runs(browser: TestClient) -> None:
     assert browser.get("/health").status_code == 204
-
-
-def test_searches_among_open_tasks_do_not_read_the_answered_ones() -> None:
-    engine = open_database(database_url(Path(), "sqlite://"))
-    with engine.connect() as connection:
-        opened = connection.connection.driver_connection
-        ran: list[str] = []
-        opened.set_trace_callback(ran.append)
-        allocation = Allocation(connection, StudyRules(study=1, seed=1, overlap=1, tests=1), 5)
-        allocation.return_overdue()
-        assert allocation.give(1, 1) == "done"
-        opened.set_trace_callback(None)
-        plans = [
-            " ".join(row[3] for row in opened.execute(f"EXPLAIN QUERY PLAN {statement}"))
-            for statement in ran
-            if "response.due <" in statement or "theirs" in statement
-        ]
-    engine.dispose()
-    assert len(plans) == 2
-    assert all("ix_response_open" in plan for plan in plans), plans

@@ -11,14 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 from command import merilo
-from site_in_process import from_elsewhere, hidden, opened_site, visiting
-from sqlalchemy import select
+from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting, with_rules
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.site.schema import PERSON
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -98,8 +96,8 @@ def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, da
     known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
     wrong = {task: WRONG[answer] for task, answer in known.items()}
     with opened_site(folder, database=database) as site, visiting(site) as client:
-        (study,) = site.by_key.values()
-        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        (study,) = site.studies
+        with_rules(site, stop_after=1)
         arrived(client, study.path, "w1")
         page = arrived(client, study.path, "w1")
         if fate == "no_consent":
@@ -110,8 +108,7 @@ def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, da
             page = worked(client, study.path, page, wrong if fate == "stopped" else known)
         assert f'href="https://app.prolific.com/submissions/complete?cc={CODES[fate]}"' in page
         assert not [code for code in CODES.values() if code != CODES[fate] and code in page]
-        with site.engine.connect() as connection:
-            row = connection.execute(select(PERSON)).one()
+        (row,) = only_state(site).people.values()
         assert (row.external, row.completion) == ("w1", CODES[fate])
 
 
@@ -131,8 +128,8 @@ def test_the_table_of_people_says_what_each_did_and_is_owed(
     known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
     wrong = {task: WRONG[answer] for task, answer in known.items()}
     with opened_site(folder) as site, visiting(site) as visitor:
-        (study,) = site.by_key.values()
-        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        (study,) = site.studies
+        with_rules(site, stop_after=1)
         path = study.path
 
         def comes(person: str, name: str = "PROLIFIC_PID") -> tuple[httpx.Client, str]:
@@ -193,7 +190,7 @@ def test_without_pay_and_codes_in_the_plan_the_table_leaves_the_pay_empty(panel,
         task.id: str(task.known) for task in (*study_tasks(folder).controls, *study_tasks(folder).training)
     }
     with opened_site(folder) as site, visiting(site) as client:
-        (study,) = site.by_key.values()
+        (study,) = site.studies
         page = worked(
             client, study.path, trained(client, study.path, arrived(client, study.path, "w1"), known), known
         )

@@ -19,7 +19,7 @@ from site_in_process import hidden
 from site_process import running_site
 
 from merilo.cli.study_site import app
-from merilo.site.database import DATABASE_VARIABLE, database_url
+from merilo.site.journal import DATABASE_VARIABLE, database_url
 from merilo.studies.study_folder import StudyFolder
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -131,12 +131,10 @@ def test_people_answer_through_nginx_although_a_server_process_is_killed(
 ) -> None:
     database, folder = postgres.new_database(), frozen()
     with ExitStack() as stack:
-        sites = [
-            stack.enter_context(running_site(folder.path, "--database", database, "--proxy", "127.0.0.1"))
-            for _ in range(2)
-        ]
-        path = sites[0][1]["people"]
-        plain, secure = stack.enter_context(nginx(tmp_path / "nginx", [address for address, _, _ in sites]))
+        options = ("--database", database, "--proxy", "127.0.0.1")
+        address, paths, process = stack.enter_context(running_site(folder.path, *options))
+        path = paths["people"]
+        plain, secure = stack.enter_context(nginx(tmp_path / "nginx", [address]))
         trusted = ssl.create_default_context(cafile=str(tmp_path / "nginx" / "fullchain.pem"))
         client = stack.enter_context(
             httpx.Client(
@@ -163,5 +161,8 @@ def test_people_answer_through_nginx_although_a_server_process_is_killed(
             assert answered.status_code == 200, answered.text
             page = answered.text
             if turn == 2:
-                sites[1][2].kill()
+                process.kill()
+                process.wait()
+                port = address.rpartition(":")[2]
+                stack.enter_context(running_site(folder.path, *options, "--port", port))
         assert len(set(seen)) == 6

@@ -8,14 +8,12 @@ from collections.abc import Callable
 
 import pytest
 from accessibility import AccessibilityCheck
-from site_in_process import hidden, opened_site, to_first_task, visiting
+from site_in_process import hidden, opened_site, state_of, to_first_task, visiting
 from site_process import served_site
 from site_visitor import Visitor, refrozen, stored
-from sqlalchemy import select
 
 from merilo.site.answer_export import collect_answers
-from merilo.site.database import ServerClock, snapshot
-from merilo.site.schema import RESPONSE
+from merilo.site.server_clock import ServerClock
 from merilo.studies.plan_checks import validate_study
 from merilo.studies.study_folder import StudyFolder
 
@@ -79,7 +77,7 @@ def test_pages_of_several_tasks_keep_the_overlap_and_share_their_time_and_pay(
     folder = refrozen(frozen("bps", overlap=2, experts=True), **THREE)
     now = [1_800_000_000_000]
     with opened_site(folder, StandingClock(now), database) as site, visiting(site) as client:
-        study = next(one for one in site.by_number.values() if one.arm_name == "people")
+        study = state_of(site).study
         for name in "abc":
             client.cookies.clear()
             page = to_first_task(client, study.path, name)
@@ -92,9 +90,9 @@ def test_pages_of_several_tasks_keep_the_overlap_and_share_their_time_and_pay(
                 page = client.post(
                     f"{study.path}task", data={"token": hidden(page, "token"), "task": tasks, **sent}
                 ).text
-        with snapshot(site.engine) as connection:
-            counted = connection.scalars(select(RESPONSE.c.task).where(RESPONSE.c.counts)).all()
-            table = collect_answers(connection, study).table
+        state = state_of(site)
+        counted = [task for one in state.people.values() for task in one.order if one.tasks[task].counts]
+        table = collect_answers(state).table
         assert Counter(Counter(counted).values()) == {2: study.rules.tests}
     rows = list(csv.DictReader(io.StringIO(table)))
     pages = Counter(row["page"] for row in rows)

@@ -12,7 +12,8 @@ from site_in_process import hidden
 from site_process import running_site
 
 from merilo.errors import DataError, UsageError
-from merilo.site.serving import collect_site, invite_to_site, serve_study
+from merilo.site.answer_export import collect_answers
+from merilo.site.serving import invite_to_site, read_site, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -47,7 +48,10 @@ def test_one_browser_takes_part_in_two_studies_of_the_same_name(frozen: Frozen, 
             assert hidden(client.get(f"{path}task").text, "task") == following
             elsewhere = in_first if path == in_second else in_second
             assert client.post(f"{elsewhere}task", data=sent).status_code == 409, "a task of the other study"
-    assert [collect_site(one.path, database=database).answers for one in (first, second)] == [1, 1]
+    assert [collect_answers(read_site(one.path, database=database)).answers for one in (first, second)] == [
+        1,
+        1,
+    ]
 
 
 def test_several_studies_need_a_database_that_is_named(frozen: Frozen) -> None:

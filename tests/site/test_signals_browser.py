@@ -16,9 +16,10 @@ from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.signals import MEASURED
 from merilo.reports.study_baseline import study_baseline
+from merilo.site.answer_export import collect_answers
 from merilo.site.item_form import hidden_word
 from merilo.site.served_study import load_study
-from merilo.site.serving import collect_site
+from merilo.site.serving import read_site
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
 
@@ -126,7 +127,7 @@ def test_counts_and_times_travel_with_the_answers_into_the_report(
             plain.click("button[value=next]")
     check.passed(2)
 
-    table = collect_site(watched.path).table
+    table = collect_answers(read_site(watched.path)).table
     rows = list(csv.DictReader(io.StringIO(table)))
     own, pasted, filled, *silent = sorted(
         rows, key=lambda row: (row["signal_pastes"] == "", row["submitted"])
@@ -144,7 +145,7 @@ def test_counts_and_times_travel_with_the_answers_into_the_report(
     answers.write_text(table, encoding="utf-8")
     import_files(watched, [answers])
     made = study_baseline(watched.path)
-    signals = made.to_dict()["signals"]
+    signals = made.to_json()["signals"]
     assert {name: signals[name] for name in ("answers", "measured", "watched", "pastes", "copies", "returns", "hidden_word")} == {
         "answers": 6, "measured": 3, "watched": 1, "pastes": 1, "copies": 1, "returns": 1, "hidden_word": 1,
     }  # fmt: skip

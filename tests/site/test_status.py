@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 from collected_answers import START, Given, put_answers, simulate
 from every import every
-from sqlalchemy import Connection, select, update
 
 from merilo.reports.study_status import study_status
-from merilo.site.annotator_steps import ShownTask, next_task, person_of
+from merilo.site.annotator_steps import ShownTask, next_task
+from merilo.site.answer_export import collect_answers
 from merilo.site.author_actions import AuthorActions
-from merilo.site.database import database_url, open_database, snapshot, writing
 from merilo.site.overview_texts import overview_texts
-from merilo.site.schema import PERSON, STUDY
-from merilo.site.served_study import ServedStudy, load_study, register
-from merilo.site.serving import collect_site
+from merilo.site.served_study import load_study
+from merilo.site.state import State
 from merilo.site.status import read_counts, site_status
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
@@ -24,30 +22,27 @@ from merilo.studies.study_folder import StudyFolder
 Frozen = Callable[..., StudyFolder]
 
 
-def registered(
-    connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object
-) -> ServedStudy:
+def registered(folder: StudyFolder, arm: str = "people", **rules: object) -> State:
     study = load_study(folder, arm)
-    return register(connection, replace(study, rules=replace(study.rules, **rules)), 1)  # type: ignore[arg-type]
+    return State(replace(study, rules=replace(study.rules, **rules)))  # type: ignore[arg-type]
 
 
-def test_the_status_of_a_small_study_is_that_computed_by_hand(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen())
-    control = study.rules.tests
-    known = study.tasks[control].known or ""
+def test_the_status_of_a_small_study_is_that_computed_by_hand(frozen: Frozen) -> None:
+    state = registered(frozen())
+    control = state.rules.tests
+    known = state.study.tasks[control].known or ""
     put_answers(
-        connection,
-        study,
+        state,
         [
             Given("ann", 0, "1", 4.0), Given("ann", 1, "0", 6.0), Given("ann", 2, "1", 8.0), Given("ann", control, known, 2.0),
             Given("bob", 0, "1", 5.0), Given("bob", 1, "0", 5.0), Given("bob", 2, "1", 5.0),
             Given("cid", 0, "0", 9.0),
         ],
     )  # fmt: skip
-    found = site_status(connection, study, START)
+    found = site_status(state, START)
     counts, status = found.counts, found.status
     assert status is not None
-    needed = 3 * study.rules.tests
+    needed = 3 * state.rules.tests
     assert (counts.needed, counts.answered, counts.complete, counts.in_hand) == (needed, 7, 1, 0)
     # Observed disagreement 2 (item 0), expected (7 * 7 - 4 * 4 - 3 * 3) / 6 = 4.
     assert status.alpha == 0.5
@@ -69,43 +64,38 @@ def test_the_status_of_a_small_study_is_that_computed_by_hand(connection: Connec
     assert (found.final_pay, found.planned_pay) == pytest.approx((0.4 + pay, whole))
 
 
-def test_people_are_finished_while_there_is_no_task_for_them(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen(), overlap=1, every=0)
-    simulate(connection, study, {"a": 1.0}, most=2)
-    simulate(connection, study, {"b": 1.0})
+def test_people_are_finished_while_there_is_no_task_for_them(frozen: Frozen) -> None:
+    state = registered(frozen(), overlap=1, every=0)
+    simulate(state, {"a": 1.0}, most=2)
+    simulate(state, {"b": 1.0})
 
     def stages() -> dict[str, int]:
-        return dict(read_counts(connection, study).stages)
+        return dict(read_counts(state).stages)
 
     assert stages() == {"working": 1, "finished": 1}
-    name = connection.scalar(select(PERSON.c.pseudonym).where(PERSON.c.stage == "working"))
-    AuthorActions(connection, study, START, "author").exclude(str(name), "guesses")
-    person = person_of(connection, study, 2)
-    assert person is not None
-    assert isinstance(next_task(connection, study, person, START), ShownTask)
+    first, second = state.people.values()
+    AuthorActions(state, START, "author").exclude(first.pseudonym, "guesses")
+    assert isinstance(next_task(state, second, START), ShownTask)
     assert stages() == {"excluded": 1, "working": 1}
 
 
 def test_a_task_that_somebody_has_is_counted_as_being_answered_and_its_item_is_not_complete(
-    connection: Connection, frozen: Frozen
+    frozen: Frozen,
 ) -> None:
-    study = registered(connection, frozen(), overlap=1, every=0)
-    simulate(connection, study, {"a": 1.0}, most=2)
-    person = person_of(connection, study, 1)
-    assert person is not None
-    next_task(connection, study, person, START + 10**6)
-    counts = read_counts(connection, study)
+    state = registered(frozen(), overlap=1, every=0)
+    simulate(state, {"a": 1.0}, most=2)
+    (person,) = state.people.values()
+    next_task(state, person, START + 10**6)
+    counts = read_counts(state)
     assert (counts.answered, counts.in_hand, counts.held, counts.complete) == (2, 1, 1, 2)
     assert counts.missing == counts.needed - 2
 
 
-def test_people_who_were_stopped_or_excluded_are_paid_for_what_they_did(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = registered(connection, frozen())
+def test_people_who_were_stopped_or_excluded_are_paid_for_what_they_did(frozen: Frozen) -> None:
+    state = registered(frozen())
     given = [Given(who, task, "1", counts=who == "ann") for who in ("ann", "bob", "cid") for task in range(4)]
-    put_answers(connection, study, given, {"bob": "stopped", "cid": "excluded"})
-    found = site_status(connection, study, START)
+    put_answers(state, given, {"bob": "stopped", "cid": "excluded"})
+    found = site_status(state, START)
     assert {one.pseudonym: one.earned for one in found.people} == dict.fromkeys(("ann", "bob", "cid"), 0.2)
     assert found.earned == 0.6
     assert found.status is not None
@@ -136,16 +126,13 @@ def test_the_status_equals_that_of_study_status_after_an_import(
     name: str, arm: str, people: dict[str, float], skips: float, rules: dict, frozen: Frozen, tmp_path: Path
 ) -> None:
     folder = frozen(name, f"{name}-{arm}-{len(people)}-{len(rules)}", experts=arm == "experts", overlap=2)
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, arm), 1)
-        simulate(connection, replace(study, rules=replace(study.rules, **rules)), people, skips=skips)
-        connection.execute(update(PERSON).where(PERSON.c.external == "d").values(stage="excluded"))
-    with snapshot(engine) as connection:
-        found = site_status(connection, study, START, estimate=True)
-        hidden = site_status(connection, study, START)
-    engine.dispose()
-    made = collect_site(folder.path, arm=arm)
+    state = registered(folder, arm, **rules)
+    simulate(state, people, skips=skips)
+    for person in state.people.values():
+        person.stage = "excluded" if person.external == "d" else person.stage
+    found = site_status(state, START, estimate=True)
+    hidden = site_status(state, START)
+    made = collect_answers(state)
     (tmp_path / "answers.csv").write_text(made.table, encoding="utf-8")
     import_files(folder, [tmp_path / "answers.csv"])
     status = study_status(folder, arm=arm, estimate=True)
@@ -161,73 +148,65 @@ def test_the_status_equals_that_of_study_status_after_an_import(
             assert own.controls == one.controls
 
 
-def test_before_any_answer_there_is_nothing_to_tell(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen())
-    found = site_status(connection, study, START, estimate=True)
+def test_before_any_answer_there_is_nothing_to_tell(frozen: Frozen) -> None:
+    state = registered(frozen())
+    found = site_status(state, START, estimate=True)
     assert (found.status, found.paid, found.earned, found.people, found.rate) == (None, None, 0.0, [], None)
     texts = overview_texts(found, "en")
     assert texts["alpha"] == "not defined yet: there are no answers"
     assert (texts["people"], texts["points"], texts["hourly"]) == ("nobody yet", "", "none yet")
 
 
-def test_if_everybody_is_below_the_threshold_the_agreement_says_so(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = registered(connection, frozen())
-    control = study.rules.tests
-    wrong = "1" if study.tasks[control].known == "0" else "0"
-    put_answers(
-        connection, study, [one for who in "ab" for one in (Given(who, 0, "1"), Given(who, control, wrong))]
-    )
-    texts = overview_texts(site_status(connection, study, START), "en")
+def test_if_everybody_is_below_the_threshold_the_agreement_says_so(frozen: Frozen) -> None:
+    state = registered(frozen())
+    control = state.rules.tests
+    wrong = "1" if state.study.tasks[control].known == "0" else "0"
+    put_answers(state, [one for who in "ab" for one in (Given(who, 0, "1"), Given(who, control, wrong))])
+    texts = overview_texts(site_status(state, START), "en")
     assert texts["alpha"] == "not defined: everyone is below the threshold on control items"
     assert texts["counted"] == "0 of 2"
 
 
-def test_without_control_items_and_with_equal_answers_there_is_no_agreement(
-    connection: Connection, frozen: Frozen
-) -> None:
-    study = registered(connection, frozen(controls=[]))
-    put_answers(connection, study, [Given(who, task, "1") for who in "ab" for task in range(3)])
-    found = site_status(connection, study, START)
+def test_without_control_items_and_with_equal_answers_there_is_no_agreement(frozen: Frozen) -> None:
+    state = registered(frozen(controls=[]))
+    put_answers(state, [Given(who, task, "1") for who in "ab" for task in range(3)])
+    found = site_status(state, START)
     assert [one.controls for one in found.people] == [0, 0]
     texts = overview_texts(found, "en")
     assert texts["alpha"] == "not defined yet: no item has two answers, or all answers are equal"
     assert texts["controls"] == "none yet"
 
 
-def test_programs_are_counted_and_paid_but_not_compared(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen("ruhumaneval"))
-    put_answers(connection, study, [Given(who, 0, f"    return {who!r}") for who in "ab"])
-    found = site_status(connection, study, START)
+def test_programs_are_counted_and_paid_but_not_compared(frozen: Frozen) -> None:
+    state = registered(frozen("ruhumaneval"))
+    put_answers(state, [Given(who, 0, f"    return {who!r}") for who in "ab"])
+    found = site_status(state, START)
     assert found.status is not None
     assert (found.status.answers, found.status.alpha, found.earned) == (2, None, 0.1)
     assert overview_texts(found, "en")["alpha"] == "not computed: the answers are programs"
 
 
-def test_a_paused_study_has_no_expected_end(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen())
+def test_a_paused_study_has_no_expected_end(frozen: Frozen) -> None:
+    state = registered(frozen())
     given = [
         Given(who, task, "1", after=(2 * task + (who == "b")) * 200_000) for who in "ab" for task in range(8)
     ]
-    put_answers(connection, study, given)
+    put_answers(state, given)
     now = START + 3_200_000
-    assert site_status(connection, study, now).end is not None
-    connection.execute(update(STUDY).values(paused=True))
-    assert site_status(connection, study, now).end is None
+    assert site_status(state, now).end is not None
+    state.paused = True
+    assert site_status(state, now).end is None
 
 
-def test_who_answers_within_a_second_is_marked_if_there_are_others_to_compare(
-    connection: Connection, frozen: Frozen
-) -> None:
+def test_who_answers_within_a_second_is_marked_if_there_are_others_to_compare(frozen: Frozen) -> None:
     items = 10
-    study = registered(connection, frozen("simplear", overlap=6))
-    tasks = range(min(items, study.training.start))
+    state = registered(frozen("simplear", overlap=6))
+    tasks = range(min(items, state.study.training.start))
     assert len(tasks) == items
     given = [Given(who, task, "7", 0.9 if who == "fast" else 6.0) for who in ("fast", "a", "b", "c") for task in tasks]  # fmt: skip
-    put_answers(connection, study, given)
-    assert not any(one.hasty for one in site_status(connection, study, START).people)
-    put_answers(connection, study, [Given("d", task, "7", 6.0) for task in tasks])
-    assert {one.pseudonym: one.hasty for one in site_status(connection, study, START).people} == {
+    put_answers(state, given)
+    assert not any(one.hasty for one in site_status(state, START).people)
+    put_answers(state, [Given("d", task, "7", 6.0) for task in tasks])
+    assert {one.pseudonym: one.hasty for one in site_status(state, START).people} == {
         "fast": True, "a": False, "b": False, "c": False, "d": False,
     }  # fmt: skip

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from site_in_process import hidden, opened_site, to_first_task, visiting
-from sqlalchemy import select
+from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
 
 from merilo.site.item_form import LONGEST_ANSWER, LONGEST_COMMENT
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE
+from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -25,7 +24,7 @@ def test_a_text_is_stored_as_it_was_sent(frozen: Frozen, database: str) -> None:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     remark = "%00" + "%D1%8F" * LONGEST_COMMENT
     with opened_site(frozen("chegeka"), database=database) as site, visiting(site) as client:
-        path = f"/s/{next(iter(site.by_key))}/"
+        path = site.studies[0].path
         for number, sent in enumerate(SENT_AND_KEPT):
             page = to_first_task(client, path, str(number))
             fields = (
@@ -33,22 +32,25 @@ def test_a_text_is_stored_as_it_was_sent(frozen: Frozen, database: str) -> None:
             )
             done = client.post(f"{path}task", content=fields, headers=headers, follow_redirects=False)
             assert done.status_code == 303, sent[:40]
-        with site.engine.connect() as connection:
-            query = select(RESPONSE.c.answer, RESPONSE.c.comment).where(RESPONSE.c.state == ANSWERED)
-            stored = connection.execute(query.order_by(RESPONSE.c.person)).all()
-    assert [tuple(one) for one in stored] == [
-        (kept, "я" * LONGEST_COMMENT) for kept in SENT_AND_KEPT.values()
-    ]
+        (study,) = site.studies
+        state = State(study, site.journal.events(study.key))  # as another process reads it
+        people = sorted(state.people.values(), key=lambda person: person.created)
+        stored = [
+            (held.answer, held.comment)
+            for person in people
+            for held in person.tasks.values()
+            if held.state == "answered"
+        ]
+    assert stored == [(kept, "я" * LONGEST_COMMENT) for kept in SENT_AND_KEPT.values()]
 
 
 def test_ids_of_platforms_that_no_database_stores_do_not_break_the_site(
     frozen: Frozen, database: str
 ) -> None:
     with opened_site(frozen(), database=database) as site, visiting(site) as client:
-        path = f"/s/{next(iter(site.by_key))}/"
+        path = site.studies[0].path
         for one in ("%00", "a%00b", "%ED%A0%80", "x" * 5000, "%F0%9F%98%80"):
             assert client.get(f"{path}?PROLIFIC_PID={one}").status_code == 200, one
         assert client.get("/i/%00").status_code == 404
-        with site.engine.connect() as connection:
-            known = set(connection.scalars(select(PERSON.c.external)))
+        known = {person.external for person in only_state(site).people.values()}
     assert known == {"ab", "\ufffd\ufffd\ufffd", "x" * 200, "😀"}

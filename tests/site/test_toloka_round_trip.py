@@ -19,25 +19,26 @@ from random import Random
 
 import pytest
 from command import merilo
-from sqlalchemy import select, update
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.spelling import NOT_SHOWN
+from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
     ShownTask,
     answer_training,
     next_task,
     next_training,
-    person_of,
-    save_answer,
+    save_answers,
 )
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.journal import Journal, database_url
+from merilo.site.orders import register
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE
-from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.served_study import ServedStudy, load_study
+from merilo.site.serving import read_site
+from merilo.site.state import State
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
@@ -133,79 +134,72 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
         task.id: str(one.item.outputs)
         for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
     }
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, shape.arm), 1)
-        for number in range(len(EXPERTS) if shape.arm == "experts" else shape.people):
-            if shape.arm == "experts":
-                code = new_invitation(connection, study, EXPERTS[number], now).code
-                admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", now)
-                assert admitted is not None
-            else:
-                admitted = admit_from_platform(connection, study, "platform", f"w{number}", "ru", now=now)
-            connection.execute(
-                update(PERSON)
-                .where(PERSON.c.id == admitted.person)
-                .values(stage="training" if shape.training else "working")
+    journal = Journal(database_url(folder.path, None))
+    assert journal.take()
+    state = State(load_study(folder, shape.arm))
+    register([state], 1)
+    study = state.study
+    for number in range(len(EXPERTS) if shape.arm == "experts" else shape.people):
+        if shape.arm == "experts":
+            code, _ = new_invitation(state, EXPERTS[number], now, actor="author")
+            admitted = admit_invited([state], code, "ru", now)
+        else:
+            admitted = admit_from_platform(state, "platform", f"w{number}", "ru", now)
+        assert admitted is not None
+        person = admitted.person
+        state.record(now, "moved", person.id, to="training" if shape.training else "working")
+        while person.stage == "training":
+            shown = next_training(state, person, now)
+            assert shown is not None
+            now += random.randrange(900, 9000)
+            answer_training(
+                state,
+                person,
+                SentAnswer(number=shown.number, answer=str(study.tasks[shown.number].known)),
+                now,
             )
-            while True:
-                person = person_of(connection, study, admitted.person)
-                assert person is not None
-                if person.stage == "training":
-                    shown = next_training(connection, study, person, now)
-                    assert shown is not None
-                    now += random.randrange(900, 9000)
-                    answer_training(
-                        connection, study, person, shown.number, str(study.tasks[shown.number].known), now=now
-                    )
-                    continue
-                if person.stage != "working":
-                    break
-                given = next_task(connection, study, person, now)
-                if not isinstance(given, ShownTask):
-                    break
-                task = study.tasks[given.number]
-                late = study.arm.time_limit is not None and random.random() < 0.05
-                now += 64_000 if late else random.randrange(900, 40_000)
-                knows = number >= shape.guessing and random.random() < shape.knows
-                answer = (task.known or gold[task.id]) if knows else next(wrong)
-                if shape.guessing and not knows and task.known:
-                    answer = next(text for text in shape.wrong if text != task.known)
-                mine = study.arm.skip_own and random.random() < 0.15
-                taken = save_answer(
-                    connection,
-                    study,
-                    person,
-                    given.number,
-                    SKIP_OWN["ru"] if mine else answer,
-                    now=now,
-                    skipped=mine,
-                )
-                assert taken == ("late" if late else "saved")
-                if random.random() < 0.1:
-                    save_answer(connection, study, person, given.number, "repeated", now=now + 1)
-        working = (
-            select(PERSON.c.id).where(PERSON.c.stage == "working").order_by(PERSON.c.id).limit(shape.excluded)
-        )
-        connection.execute(update(PERSON).where(PERSON.c.id.in_(working)).values(stage="excluded"))
-    engine.dispose()
+        while person.stage == "working":
+            given = next_task(state, person, now)
+            if not isinstance(given, ShownTask):
+                break
+            task = study.tasks[given.number]
+            late = study.arm.time_limit is not None and random.random() < 0.05
+            now += 64_000 if late else random.randrange(900, 40_000)
+            knows = number >= shape.guessing and random.random() < shape.knows
+            answer = (task.known or gold[task.id]) if knows else next(wrong)
+            if shape.guessing and not knows and task.known:
+                answer = next(text for text in shape.wrong if text != task.known)
+            mine = study.arm.skip_own and random.random() < 0.15
+            sent = SentAnswer(number=given.number, answer="" if mine else answer, skipped=mine)
+            assert save_answers(state, person, [sent], now)[given.number] == ("late" if late else "saved")
+            if random.random() < 0.1:
+                save_answers(state, person, [SentAnswer(number=given.number, answer="repeated")], now + 1)
+    working = [person for person in state.people.values() if person.stage == "working"]
+    for person in working[: shape.excluded]:
+        state.record(now, "excluded", person.id, reason="test")
+    journal.append(state.unwritten())
+    journal.close()
 
 
 def tolokas_export(folder: StudyFolder, shape: Shape, exported: Path) -> str:
     """The answers in the site's database as Toloka exports them; answers of excluded people are rejected there."""
     tasks = {row["INPUT:task"]: row for path in sorted(exported.rglob("t*.tsv")) for row in table(path)}
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, shape.arm), 1)
-        rows = connection.execute(
-            select(RESPONSE, PERSON.c.pseudonym, PERSON.c.stage)
-            .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-            .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == ANSWERED)
-            .order_by(PERSON.c.pseudonym, RESPONSE.c.answered.desc())
-        ).all()
-    engine.dispose()
+    state = read_site(folder.path, arm=shape.arm)
+    study = state.study
+    rows = [
+        {
+            **held._asdict(),
+            "pseudonym": person.pseudonym,
+            "stage": person.stage,
+            "place": held.place or -held.task - 1,
+            "answer": SKIP_OWN["ru"] if held.skipped else held.answer,
+        }
+        for person in sorted(state.people.values(), key=lambda one: one.pseudonym)
+        for held in sorted(person.tasks.values(), key=lambda one: -(one.answered or 0))
+        if held.state == "answered"
+    ]
     beside = shape.arm == "experts" and study.tasks[0].form != "labels"
-    lines = [toloka_row(study, row._mapping, tasks, beside) for row in rows]
+    lines = [toloka_row(study, row, tasks, beside) for row in rows]
     text = io.StringIO()
     names = [name for name in dict.fromkeys(name for line in lines for name in line) if name]
     writer = csv.DictWriter(

@@ -9,15 +9,12 @@ from pathlib import Path
 
 import pytest
 from http_people import Browser, HttpPerson
-from postgres_server import PostgresServer
 from site_process import running_site
-from sqlalchemy import create_engine, select
 from study_people import study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
-from merilo.site.database import database_url
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
+from merilo.site.serving import read_site
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 from merilo.studies.study_tasks import study_tasks
 
@@ -48,7 +45,6 @@ class Servers:
     Args:
         study: the study's folder.
         database: the address of the database.
-        count: how many processes there are.
     """
 
     def __init__(self, study: Path, database: str, count: int = 1) -> None:
@@ -119,26 +115,22 @@ def holds(study: StudyFolder, database: str, everyone: list[HttpPerson], overlap
     """Compare what was acknowledged with the database, answer by answer, and the database with the rules of the study."""
     tasks = study_tasks(study)
     ids = [task.id for task in (*tasks.tests, *tasks.controls)]
-    engine = create_engine(database_url(Path(), database))
-    with engine.connect() as connection:
-        rows = connection.execute(
-            select(PERSON.c.external, RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.counts, RESPONSE.c.answer)
-            .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-            .order_by(PERSON.c.id, RESPONSE.c.place)
-        ).all()  # fmt: skip
-        still_open = connection.scalars(select(TASK.c.open)).all()
-    engine.dispose()
-    stored = {(row.external, ids[row.task]): row.answer for row in rows if row.state == ANSWERED}
+    state = read_site(study.path, database=database)
+    rows = [
+        (person.external, ids[task], person.tasks[task])
+        for person in state.people.values()
+        for task in person.order
+    ]
+    stored = {(name, task): held.answer for name, task, held in rows if held.state == "answered"}
     acknowledged = {(one.number, task): answer for one in everyone for task, answer in one.kept.items()}
     assert acknowledged == stored
-    tests = Counter(row.task for row in rows if row.task < len(tasks.tests) and row.counts)
+    tests = Counter(held.task for _, _, held in rows if held.counts)
     assert tests == dict.fromkeys(range(len(tasks.tests)), overlap)
-    assert sum(
-        task < len(tasks.tests) and state == ANSWERED for _, task, _, state, _, _ in rows
-    ) == overlap * len(tasks.tests)
-    assert set(still_open) == {0}
+    answered = [held for _, _, held in rows if state.rules.is_test(held.task) and held.state == "answered"]
+    assert len(answered) == overlap * len(tasks.tests)
+    assert set(state.open) == {0}
     for one in everyone:
-        mine = [row for row in rows if row.external == one.number]
+        mine = [held for name, _, held in rows if name == one.number]
         assert [ids[row.task] for row in mine] == one.seen, "the order in which the person saw the items"
         assert len(set(one.seen)) == len(one.seen), "an item came twice"
         blocks = [(row.place - 1) // EVERY for row in mine if row.task >= len(tasks.tests)]
@@ -152,13 +144,4 @@ def test_nothing_is_lost_or_doubled_although_the_server_is_killed_twice(tmp_path
     study = frozen_study(tmp_path / "study", ITEMS, overlap=OVERLAP)
     with Servers(study.path, database) as servers:
         everyone = take_part(study, servers, PEOPLE, [(1500, 0), (3500, 0)])
-    holds(study, database, everyone, OVERLAP)
-
-
-@pytest.mark.slow
-def test_people_move_between_two_servers_and_one_is_killed(postgres: PostgresServer, tmp_path: Path) -> None:
-    database = postgres.new_database()
-    study = frozen_study(tmp_path / "study", ITEMS, overlap=OVERLAP)
-    with Servers(study.path, database, 2) as servers:
-        everyone = take_part(study, servers, PEOPLE, [(2000, 1)])
     holds(study, database, everyone, OVERLAP)

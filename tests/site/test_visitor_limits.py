@@ -111,7 +111,7 @@ def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in
 def test_made_up_ids_of_a_platform_are_limited_and_people_who_came_before_go_on(frozen: Frozen) -> None:
     with opened_site(frozen()) as site, visiting(site, "203.0.113.9") as client:
         site.limits = VisitorLimits(Clock())
-        (path,) = (f"/s/{key}/" for key in site.by_key)
+        path = site.studies[0].path
         got = [client.get(f"{path}?worker_id=w{number}", follow_redirects=False) for number in range(201)]
         assert [one.status_code for one in got] == [303] * 200 + [429]
         assert int(got[-1].headers["Retry-After"]) <= 20
@@ -125,7 +125,7 @@ def test_nobody_answers_faster_than_a_human_being(frozen: Frozen, address: str, 
     with opened_site(frozen()) as site, visiting(site, address) as client:
         clock = Clock()
         site.limits = VisitorLimits(clock)
-        (path,) = (f"/s/{key}/" for key in site.by_key)
+        path = site.studies[0].path
         page = to_first_task(client, path, "fast")
         sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
         got = [client.post(f"{path}task", data=sent, follow_redirects=False) for _ in range(130)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 
-from merilo.site.author import author_secret
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.journal import Journal, database_url
+from merilo.site.orders import SECRET
 
 #: The tables to download.
 TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.csv", "comments.csv", "log.csv")
@@ -16,10 +16,9 @@ TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.csv", "comments.
 
 def author_link(study: Path) -> str:
     """The path of the author's link of the site that a study is served on."""
-    engine = open_database(database_url(study, None))
-    with writing(engine) as connection:
-        secret = author_secret(connection)
-    engine.dispose()
+    journal = Journal(database_url(study, None))
+    secret = journal.settings()[SECRET]
+    journal.close()
     return f"/author/{secret}"
 
 

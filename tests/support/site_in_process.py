@@ -1,18 +1,21 @@
-"""The annotation site in this process: its application, its database in a folder, and browsers that come from any address."""
+"""The annotation site in this process: its application, its log in a folder, and browsers that come from any address."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
+from merilo.site import serving
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
-from merilo.site.author import author_secret
-from merilo.site.database import ServerClock, cookie_key, database_url, open_database, writing
-from merilo.site.served_study import load_study, register
+from merilo.site.journal import Journal, database_url
+from merilo.site.served_study import load_study
+from merilo.site.server_clock import ServerClock
+from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
 
@@ -21,17 +24,34 @@ def opened_site(
     folder: StudyFolder, clock: ServerClock | None = None, database: str | None = None
 ) -> Iterator[AnnotationSite]:
     """All groups of annotators of a frozen study on one site; SQLite does not wait for the disk."""
-    engine = open_database(database_url(Path(folder.path), database))
-    if engine.dialect.name == "sqlite":
-        engine.dispose()
-        event.listen(engine, "connect", lambda opened, _: opened.execute("PRAGMA synchronous=OFF"))
+    journal = Journal(database_url(Path(folder.path), database))
+    if journal.is_sqlite:
+        journal.engine.dispose()
+        event.listen(journal.engine, "connect", lambda opened, _: opened.execute("PRAGMA synchronous=OFF"))
     try:
-        with writing(engine) as connection:
-            studies = [register(connection, load_study(folder, arm), 1) for arm in folder.plan.arms]
-            key, secret = cookie_key(connection), author_secret(connection)
-        yield AnnotationSite(engine, studies, clock or ServerClock(), key, author_secret=secret)
+        site = serving.opened_site(journal, [load_study(folder, arm) for arm in folder.plan.arms])
+        site.clock = clock or site.clock
+        yield site
     finally:
-        engine.dispose()
+        journal.close()
+
+
+def only_state(site: AnnotationSite) -> State:
+    """The state of the only study of a site."""
+    (state,) = site.states.values()
+    return state
+
+
+def state_of(site: AnnotationSite, arm: str = "people") -> State:
+    """The state of a group of annotators."""
+    return next(state for state in site.states.values() if state.study.arm_name == arm)
+
+
+def with_rules(site: AnnotationSite, **changes: object) -> None:
+    """Give the tasks of the only study by other rules."""
+    state = only_state(site)
+    state.rules = replace(state.rules, **changes)  # type: ignore[arg-type]
+    state.study.__dict__["rules"] = state.rules
 
 
 @contextmanager

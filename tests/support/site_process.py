@@ -15,10 +15,9 @@ from ended_process import ended_process
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
-from merilo.site.author import author_secret
 from merilo.site.bounded_http import BoundedHttp
-from merilo.site.database import cookie_key, site_clock, writing
-from merilo.site.serving import opened_studies
+from merilo.site.serving import opened_site, opened_studies
+from merilo.site.state import State
 
 
 @contextmanager
@@ -49,21 +48,24 @@ def running_site(
         yield address, paths, process
 
 
+#: The studies that `served_site` serves -> the site.
+_SERVED: dict[Path, AnnotationSite] = {}
+
+
+def live_state(study: Path, arm: str = "people") -> State:
+    """The state of a study that `served_site` serves, to change it beside the server."""
+    site = _SERVED[study]
+    return next(state for state in site.states.values() if state.study.arm_name == arm)
+
+
 @contextmanager
 def served_site(study: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """The address of the same server in a thread of this process, and the path of each group's pages.
 
     For tests that neither kill the server nor look at what its command prints: a new Python costs two seconds.
     """
-    with opened_studies(study, None) as (engine, studies):
-        with writing(engine) as connection:
-            site = AnnotationSite(
-                engine,
-                studies,
-                site_clock(connection),
-                cookie_key(connection),
-                author_secret=author_secret(connection),
-            )
+    with opened_studies(study, None) as (journal, studies):
+        site = _SERVED[study] = opened_site(journal, studies)
         settings = uvicorn.Config(
             make_app(site), http=BoundedHttp, ws="none", log_level="error", timeout_graceful_shutdown=1
         )
@@ -79,3 +81,4 @@ def served_site(study: Path) -> Iterator[tuple[str, dict[str, str]]]:
             finally:
                 server.should_exit = True
                 thread.join()
+                del _SERVED[study]

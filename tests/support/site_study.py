@@ -1,15 +1,14 @@
 """Large frozen studies for measurements of the site, and many people at work in them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from study_people import study_of
 
 from merilo.items import Item
-from merilo.site.annotator_steps import ShownTask, consent, next_task, person_of, read_instruction
-from merilo.site.database import ServerClock, cookie_key, latest_time, writing
+from merilo.site.annotator_steps import ShownTask, consent, next_task, read_instruction
 from merilo.site.people_access import admit_from_platform
-from merilo.site.serving import opened_studies
+from merilo.site.serving import opened_site, opened_studies
 from merilo.site.site_requests import VisitorCookies
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
@@ -55,21 +54,20 @@ def frozen_study(folder: StudyFolder) -> StudyFolder:
 
 def people_at_work(study: Path, count: int, database: str | None = None) -> list[Browser]:
     """Let people in who have read the instruction and have an item before them, without a server."""
-    with opened_studies(study, database) as (engine, studies), writing(engine) as connection:
-        served, cookies = studies[0], VisitorCookies(cookie_key(connection))
-        now = ServerClock(latest_time(connection)).now()
-        found = []
+    with opened_studies(study, database) as (journal, studies):
+        site = opened_site(journal, studies)
+        served, cookies, now = studies[0], site.cookies, site.clock.now()
+        state, browsers = site.states[served.key], []
         for number in range(count):
-            name = f"w{number}"
-            admitted = admit_from_platform(connection, served, "platform", name, "ru", now=now)
+            admitted = admit_from_platform(state, "platform", f"w{number}", "ru", now)
             assert admitted is not None
-            person = person_of(connection, served, admitted.person)
-            assert person is not None
-            consent(connection, served, person)
-            read_instruction(connection, served, person)
-            shown = next_task(connection, served, replace(person, stage="working"), now)
+            person = admitted.person
+            consent(state, person, now)
+            read_instruction(state, person, now)
+            shown = next_task(state, person, now)
             assert isinstance(shown, ShownTask)
             visit = cookies.new_visit()
             signed = {VisitorCookies.VISIT: visit, VisitorCookies.PERSON: cookies.person(person.id)}
-            found.append(Browser(signed, cookies.form_token(visit), served.tasks[shown.number].id))
-    return found
+            browsers.append(Browser(signed, cookies.form_token(visit), served.tasks[shown.number].id))
+        journal.append(state.unwritten())
+    return browsers

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
-
-from merilo.site.database import database_url, open_database
-from merilo.site.schema import RESPONSE
+from merilo.site.serving import read_site
+from merilo.site.state import Held
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 #: The task on the page, and its heading: when they change, the next page is there.
@@ -87,17 +85,11 @@ class Visitor:
         return self.page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
 
 
-def stored(folder: StudyFolder, *, states: tuple[str, ...] = ("answered",)) -> list[Any]:
-    """The rows of the answers to items, in the order in which they were given."""
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as connection:
-        rows = connection.execute(
-            select(RESPONSE)
-            .where(RESPONSE.c.place > 0, RESPONSE.c.state.in_(states))
-            .order_by(RESPONSE.c.place)
-        ).all()
-    engine.dispose()
-    return list(rows)
+def stored(folder: StudyFolder, *, states: tuple[str, ...] = ("answered",)) -> list[Held]:
+    """The answers to items of everybody, in the order in which they were given."""
+    people = read_site(folder.path).people.values()
+    held = [person.tasks[task] for person in people for task in person.order]
+    return sorted((one for one in held if one.state in states), key=lambda one: one.place)
 
 
 def refrozen(folder: StudyFolder, **changes: str) -> StudyFolder:

@@ -255,18 +255,21 @@ def collect(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.site.serving import collect_counts, collect_people, collect_site  # noqa: PLC0415 - needs a database
+    from merilo.site.answer_export import collect_answers  # noqa: PLC0415 - an extra
+    from merilo.site.paid_people import paid_people  # noqa: PLC0415 - an extra
+    from merilo.site.serving import collect_counts, read_site  # noqa: PLC0415 - an extra
 
     check_places([study], json_to)
     for path in (out, people, counts):
         if path is not None:
             refuse_existing(path, force=force)
-    made = collect_site(study, arm=arm, database=database)
+    state = read_site(study, arm=arm, database=database)
+    made = collect_answers(state)
     write_text(out, made.table, OWNER)
     if people is not None:
-        write_text(people, collect_people(study, arm=arm, database=database), OWNER)
+        write_text(people, paid_people(state), OWNER)
     if counts is not None:
-        write_text(counts, collect_counts(study, arm=arm, database=database), OWNER)
+        write_text(counts, collect_counts(state), OWNER)
     for reason, why in (
         ("excluded", Text("of excluded people")),
         ("stopped", Text("of stopped people whom the baseline's rule would keep")),

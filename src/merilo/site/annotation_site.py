@@ -1,10 +1,9 @@
-"""The state of a server process: its database, its studies, and the pages made of templates."""
+"""A server process: its log, the states of its studies, and the pages made of templates."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from http.client import OK
@@ -15,12 +14,13 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
-from merilo.site.annotator_steps import Participant
-from merilo.site.database import ServerClock, Writer, snapshot
-from merilo.site.people_access import NewPeople
+from merilo.errors import InputError, MeriloError
+from merilo.site.journal import Journal
+from merilo.site.people_access import DRAWN, NewPeople
 from merilo.site.served_study import ServedStudy
+from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import (
     LIFETIME,
     Refusal,
@@ -29,7 +29,9 @@ from merilo.site.site_requests import (
     browser_language,
     wants_json,
 )
+from merilo.site.state import Person, State
 from merilo.site.visitor_limits import VisitorLimits
+from merilo.site.writer import Writer
 from merilo.text import Language, Text, markup
 
 Result = TypeVar("Result")
@@ -84,72 +86,80 @@ def refusal_texts(error: RefusedRequestError) -> tuple[Text, Text]:
 
 
 class AnnotationSite:
-    """One server process.
+    """The server process.
 
     Args:
-        engine: the database.
-        studies: the studies, registered in the database.
+        journal: the log; this process is the one that writes it.
+        studies: the studies.
         clock: the server's time.
         cookie_key: the key of the cookies.
         author_secret: the secret of the author's link; `None` if there is no author's page.
-        newcomers: draws the pseudonyms and seeds of new people.
+        newcomers: draws the ids, pseudonyms and seeds of new people.
+
+    Attributes:
+        states: key of a study -> its state.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        journal: Journal,
         studies: Sequence[ServedStudy],
         clock: ServerClock,
         cookie_key: str,
         *,
         author_secret: str | None = None,
-        newcomers: NewPeople | None = None,
+        newcomers: NewPeople = DRAWN,
     ) -> None:
-        self.engine = engine
+        self.journal = journal
         self.clock = clock
-        self.newcomers = newcomers or NewPeople()
+        self.newcomers = newcomers
         self.cookies = VisitorCookies(cookie_key)
         self.limits = VisitorLimits()
-        self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}
-        self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
-        self.writer: Writer | None = None
         self.author_secret = author_secret
+        self.writer: Writer | None = None
+        self._studies = studies
+        self.states = self._read_states()
 
-    async def read(self, operation: Callable[[Connection], Result]) -> Result:
-        """Run an operation that changes nothing; it does not wait for the writer.
+    def _read_states(self) -> dict[str, State]:
+        return {study.key: State(study, self.journal.events(study.key)) for study in self._studies}
 
-        Raises:
-            RefusedRequestError: the database cannot be read.
-        """
+    def read_again(self) -> None:
+        """Read the states from the log; without it, every request is refused until it can be read."""
+        try:
+            self.states = self._read_states()
+        except InputError:
+            self.states = {}
 
-        def run() -> Result:
-            with snapshot(self.engine) as connection:
-                return operation(connection)
+    async def act(self, decide: Callable[[], Result]) -> Result:
+        """Do what a request asks for; what happened by it, and all that it was told, is on the disk when this returns.
 
-        with self._refusing():
-            return await asyncio.to_thread(run)
-
-    async def write(self, operation: Callable[[Connection], Result]) -> Result:
-        """Run an operation in a transaction; it is on the disk when this returns.
+        Args:
+            decide: reads the states and records events in them.
 
         Raises:
             RefusedRequestError: the database cannot write, for example because the disk is full.
         """
-        if self.writer is None:
+        if not self.states:
+            self.read_again()
+        if self.writer is None or not self.states:
             raise RefusedRequestError(503, "not_saved")
-        with self._refusing():
-            return await self.writer.run(operation)
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Refuse the request if the database fails."""
         try:
-            yield
-        except Exception as error:
-            original = getattr(error, "orig", error)
-            if isinstance(original, self.engine.dialect.loaded_dbapi.Error):
-                raise RefusedRequestError(503, "not_saved") from error
+            result = decide()
+        except Exception:
+            if [entry for state in self.states.values() for entry in state.unwritten()]:
+                self.read_again()
             raise
+        entries = [entry for state in self.states.values() for entry in state.unwritten()]
+        try:
+            await self.writer.write(entries)
+        except (SQLAlchemyError, MeriloError, OSError) as error:
+            raise RefusedRequestError(503, "not_saved") from error
+        return result
+
+    async def read(self, study: ServedStudy, operation: Callable[[State], Result]) -> Result:
+        """Compute something of a study in another thread, while people go on."""
+        state = await self.act(lambda: self.states[study.key].copy())  # noqa: PLW0108 - the state as it is then
+        return await asyncio.to_thread(operation, state)
 
     def study(self, key: str) -> ServedStudy:
         """Return a study by its key.
@@ -157,12 +167,18 @@ class AnnotationSite:
         Raises:
             RefusedRequestError: there is no such study.
         """
-        if key not in self.by_key:
-            raise RefusedRequestError(404, "not_found")
-        return self.by_key[key]
+        for study in self._studies:
+            if study.key == key:
+                return study
+        raise RefusedRequestError(404, "not_found")
 
-    def number_of(self, request: Request) -> int | None:
-        """Return the number of the person whose cookie the request carries."""
+    @property
+    def studies(self) -> Sequence[ServedStudy]:
+        """Return the studies that are served."""
+        return self._studies
+
+    def sender(self, request: Request) -> str:
+        """Return the id of the person whose cookie the request carries; an empty text without one."""
         return self.cookies.person_of(request.cookies.get(VisitorCookies.PERSON))
 
     def page(
@@ -171,7 +187,7 @@ class AnnotationSite:
         template: str,
         *,
         study: ServedStudy | None = None,
-        person: Participant | None = None,
+        person: Person | None = None,
         status: int = 200,
         **content: Any,  # noqa: ANN401 - whatever the template shows
     ) -> Response:
@@ -245,7 +261,7 @@ class AnnotationSite:
             request, "notice.html.j2", status=status, heading=heading, texts=texts, **{**parts, **more}
         )
 
-    def language(self, request: Request, study: ServedStudy | None, person: Participant | None) -> Language:
+    def language(self, request: Request, study: ServedStudy | None, person: Person | None) -> Language:
         """Return the language of a page."""
         if person is not None:
             return "en" if person.language == "en" else "ru"

@@ -10,14 +10,13 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
-from sqlalchemy import Connection
 
 from merilo.people.signals import measured
 from merilo.responses import SIGNALS
 from merilo.site import annotator_steps as steps
+from merilo.site.allocation import SentAnswer, Taken
 from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
-from merilo.site.annotator_steps import Participant, SentAnswer, ShownTask
-from merilo.site.assignment import Taken
+from merilo.site.annotator_steps import ShownTask
 from merilo.site.consent_facts import consent_facts, told_options
 from merilo.site.item_form import (
     LONGEST_ANSWER,
@@ -46,6 +45,7 @@ from merilo.site.site_requests import (
     form_of,
     wants_json,
 )
+from merilo.site.state import Person, State
 from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.plan_types import AssistancePlan
@@ -212,7 +212,7 @@ class _Before:
         completion: what the person gives to the platform, at the end.
     """
 
-    person: Participant
+    person: Person
     shown: ShownTask | str | None
     completion: Completion | None = None
 
@@ -251,13 +251,13 @@ class _Visit:
         site: the server process.
         request: the request.
         study: the study.
-        sender: the number of the person whose cookie the request carries; `None` without one.
+        sender: the id of the person whose cookie the request carries; an empty text without one.
     """
 
     site: AnnotationSite
     request: Request
     study: ServedStudy
-    sender: int | None
+    sender: str
 
     @property
     def base(self) -> str:
@@ -268,7 +268,7 @@ class _Visit:
         """Send the browser to a page of the study."""
         return go_to(self.request, f"{self.base}/{page}")
 
-    def language(self, person: Participant) -> Language:
+    def language(self, person: Person) -> Language:
         """Return the language of the person's pages."""
         return self.site.language(self.request, self.study, person)
 
@@ -285,47 +285,37 @@ class _Visit:
         """Return a page of the study with a heading and paragraphs."""
         return self.site.notice(self.request, heading, texts, study=self.study, **more)
 
-    async def step(self, step: Callable[[Connection, Participant], Result]) -> Result | None:
-        """Run a step of the person who sends the request, in one transaction; `None` if they are not in the study."""
-        run = self._of_person(step)
-        return None if run is None else await self.site.write(run)
+    @property
+    def state(self) -> State:
+        """The study's state now."""
+        return self.site.states[self.study.key]
 
-    async def look(self, look: Callable[[Connection, Participant], Result]) -> Result | None:
-        """Read something for the person who sends the request; `None` if they are not in the study."""
-        run = self._of_person(look)
-        return None if run is None else await self.site.read(run)
+    async def step(self, step: Callable[[State, Person], Result]) -> Result | None:
+        """Do a step of the person who sends the request; `None` if they are not in the study."""
 
-    def _of_person(
-        self, step: Callable[[Connection, Participant], Result]
-    ) -> Callable[[Connection], Result | None] | None:
-        number = self.sender
-        if number is None:
-            return None
+        def decide() -> Result | None:
+            state = self.state
+            person = state.people.get(self.sender)
+            return None if person is None else step(state, person)
 
-        def run(connection: Connection) -> Result | None:
-            person = steps.person_of(connection, self.study, number)
-            return None if person is None else step(connection, person)
+        return await self.site.act(decide)
 
-        return run
+    async def person(self) -> Person | None:
+        """Return the person who sends the request; `None` if they are not in the study."""
+        return await self.step(lambda _, person: person)
 
     async def before(self, page: Page) -> _Before | None:
-        """Find what the person has before them; the writer is asked only if a task has to be given."""
-        study, now = self.study, self.site.clock.now()
+        """Find what the person has before them, or give it to them."""
+        now = self.site.clock.now()
 
-        def held(connection: Connection, person: Participant) -> _Before:
-            before = steps.task_before(connection, study, person, now) if person.answers_tasks else None
-            return _Before(person, before)
+        def given(state: State, person: Person) -> _Before:
+            if page == "training":
+                is_training = person.stage == "training"
+                return _Before(person, steps.next_training(state, person, now) if is_training else None)
+            if person.answers_tasks and (shown := steps.task_before(state, person, now)) is not None:
+                return _Before(person, shown)
+            return _next(state, person, now)
 
-        def given(connection: Connection, person: Participant) -> _Before:
-            if page == "task":
-                return _next(connection, study, person, now)
-            training = person.stage == "training"
-            return _Before(person, steps.next_training(connection, study, person, now) if training else None)
-
-        if page == "task":
-            found = await self.look(held)
-            if found is None or found.shown is not None or not found.person.answers_tasks:
-                return found
         return await self.step(given)
 
     async def show(
@@ -419,7 +409,7 @@ class _Visit:
 
     async def _take(self, page: Page, form: Mapping[str, Sequence[str]]) -> Response:
         site, study, now = self.site, self.study, self.site.clock.now()
-        if self.sender is not None:
+        if self.sender:
             site.limits.answer(self.request, self.sender)
         sent = _sent(study, page, form)
         # The script keeps what cannot be taken; without it, the page stays.
@@ -427,25 +417,21 @@ class _Visit:
         if not sent.answers and (not pauses or len(sent.faults) == 1):
             return await self.show(page, sent=sent, form=form)
 
-        def save(connection: Connection, person: Participant) -> tuple[_Result, _Before | None]:
+        def save(state: State, person: Person) -> tuple[_Result, _Before | None]:
             if page == "training":
-                (one,) = sent.answers
-                return steps.answer_training(connection, study, person, one.number, one.answer, now=now), None
-            taken = steps.save_answers(connection, study, person, sent.answers, now=now)
+                return steps.answer_training(state, person, sent.answers[0], now), None
+            taken = steps.save_answers(state, person, sent.answers, now)
             result = _worst(taken.values())
             if any(
                 taken[one.number] == "repeated"
-                and steps.first_answer(connection, study, person, one.number) != one.answer
+                and ((held := person.tasks[one.number]).answer, held.skipped) != (one.answer, one.skipped)
                 for one in sent.answers
             ):
                 # Not a request that was sent twice, but another answer, for example from a second tab.
                 return "answered_before", None
             if result not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
                 return result, None
-            # The script gets the next page at once. An answer to a control item may have stopped the person.
-            if any(one.number >= study.rules.tests for one in sent.answers):
-                person = steps.person_of(connection, study, person.id) or person
-            return result, _next(connection, study, person, now)
+            return result, _next(state, person, now)  # the script gets the next page at once
 
         taken, before = ("saved", None) if not sent.answers else await self.step(save) or ("not_given", None)
         if taken == "not_given":
@@ -485,9 +471,7 @@ class _Visit:
         """
         study, plan = self.study, self.study.folder.plan.training
         number = study.numbers.get(task, -1)
-        found = await self.look(
-            lambda connection, person: (person, steps.training_answer(connection, study, person, number))
-        )
+        found = await self.step(lambda state, person: (person, steps.training_answer(state, person, number)))
         person, given = found or (None, None)
         if person is None or given is None or plan is None:
             return self.go()
@@ -509,7 +493,7 @@ class _Visit:
 
     async def instruction(self) -> Response:
         """Return the instruction's page."""
-        person = await self.look(lambda _, person: person)
+        person = await self.person()
         if person is None or person.stage in {"consent", "declined", "questions"}:
             return self.go()
         language = self.language(person)
@@ -532,20 +516,14 @@ class _Visit:
         """Let somebody in whom a platform sends, or return the page of a person's stage."""
         site, study, parameters = self.site, self.study, self.request.query_params
         handed = platform_id(parameters)
-        if study.preview and self.sender is None:  # whoever looks at a preview is somebody new
+        if study.preview and not self.sender:  # whoever looks at a preview is somebody new
             handed = handed or ("link", token_hex())
         if handed is not None and (study.preview or not study.by_invitation):
             language = browser_language(self.request, study.languages)
             now, wait = site.clock.now(), site.limits.seconds_to_new_person(self.request)
-            admitted = await site.write(
-                lambda connection: admit_from_platform(
-                    connection,
-                    study,
-                    *handed,
-                    language,
-                    now=now,
-                    new=not wait,
-                    newcomers=site.newcomers,
+            admitted = await site.act(
+                lambda: admit_from_platform(
+                    self.state, *handed, language, now, new=not wait, newcomers=site.newcomers
                 )
             )
             if admitted is None:
@@ -554,8 +532,9 @@ class _Visit:
                 site.limits.new_person(self.request)
             return _let_in(site, self.request, admitted)
 
-        def look(connection: Connection, person: Participant) -> tuple[Participant, Completion | None]:
-            return person, _completion(connection, study, person) if person.stage in _ENDED else None
+        def look(state: State, person: Person) -> tuple[Person, Completion | None]:
+            now = site.clock.now()
+            return person, _completion(state, person, now) if person.stage in _ENDED else None
 
         found = await self.step(look)
         if found is not None:
@@ -565,7 +544,7 @@ class _Visit:
         text = Text("Open the personal link that you received, or enter its code.")
         return self.notice(Text("By invitation only"), [text], code_form=True)
 
-    def consent(self, person: Participant) -> Response:
+    def consent(self, person: Person) -> Response:
         """Return the consent page."""
         facts = consent_facts(self.study, steps.most_places(self.study, person))
         questions = len(self.study.folder.plan.demographics)
@@ -581,7 +560,7 @@ class _Visit:
 
     async def questions(self) -> Response:
         """Return the questions about the person."""
-        person = await self.look(lambda _, person: person)
+        person = await self.person()
         if person is None or person.stage != "questions":
             return self.go()
         return self.site.page(
@@ -589,7 +568,7 @@ class _Visit:
             heading=Text("About you"), questions=self.study.folder.plan.demographics,
         )  # fmt: skip
 
-    def _stage(self, person: Participant, completion: Completion | None) -> Response:
+    def _stage(self, person: Person, completion: Completion | None) -> Response:
         """Return the page of a person's stage."""
         if person.stage == "consent":
             return self.consent(person)
@@ -609,7 +588,7 @@ class _Visit:
             page = "pause?note=start" if self.study.rules.time_limit else "task"
         return RedirectResponse(f"{self.base}/{page}", 303)
 
-    def _declaration(self, person: Participant, *, ended: bool) -> dict[str, bool]:
+    def _declaration(self, person: Person, *, ended: bool) -> dict[str, bool]:
         """Return whether the page asks about help by AI, and whether it thanks for the answer."""
         asked = ended and self.study.folder.plan.assistance.declaration
         return {
@@ -646,7 +625,7 @@ def _router(site: AnnotationSite) -> tuple[APIRouter, Callable[[Request], _Visit
     """
 
     def visit(request: Request) -> _Visit:
-        return _Visit(site, request, site.study(request.path_params["key"]), site.number_of(request))
+        return _Visit(site, request, site.study(request.path_params["key"]), site.sender(request))
 
     return APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse), visit
 
@@ -679,7 +658,7 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     async def declaration(request: Request) -> Response:
         here = visit(request)
         said = field(await here.form(), "declared")
-        await here.step(lambda connection, person: steps.declare(connection, here.study, person, said))
+        await here.step(lambda state, person: steps.declare(state, person, said, site.clock.now()))
         return here.go()
 
     return router
@@ -693,20 +672,20 @@ def consent_routes(site: AnnotationSite) -> APIRouter:
     async def consent(request: Request) -> Response:
         here = visit(request)
         await here.form()
-        await here.step(lambda connection, person: steps.consent(connection, here.study, person))
+        await here.step(lambda state, person: steps.consent(state, person, site.clock.now()))
         return here.go()
 
     @router.post("/decline")
     async def decline(request: Request) -> Response:
         here = visit(request)
         await here.form()
-        await here.step(steps.decline)
+        await here.step(lambda state, person: steps.decline(state, person, site.clock.now()))
         return here.go()
 
     @router.get("/consent")
     async def consent_again(request: Request) -> Response:
         here = visit(request)
-        person = await here.look(lambda _, person: person)
+        person = await here.person()
         return here.consent(person) if person and person.stage == "declined" else here.go()
 
     @router.get("/questions")
@@ -717,9 +696,7 @@ def consent_routes(site: AnnotationSite) -> APIRouter:
     async def told(request: Request) -> Response:
         here = visit(request)
         given = told_options(here.study, await here.form())
-        await here.step(
-            lambda connection, person: steps.tell_background(connection, here.study, person, given)
-        )
+        await here.step(lambda state, person: steps.tell_background(state, person, given, site.clock.now()))
         return here.go()
 
     return router
@@ -739,7 +716,7 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         form = await here.form()
         chosen, page = field(form, "language"), field(form, "page")
         if chosen in here.study.languages:
-            await here.step(lambda connection, person: steps.set_language(connection, person, chosen))
+            await here.step(lambda state, person: steps.set_language(state, person, chosen, site.clock.now()))
         return here.go(page if page in _PAGES else "")
 
     @router.post("/leave")
@@ -761,13 +738,13 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     async def read(request: Request) -> Response:
         here = visit(request)
         await here.form()
-        await here.step(lambda connection, person: steps.read_instruction(connection, here.study, person))
+        await here.step(lambda state, person: steps.read_instruction(state, person, site.clock.now()))
         return here.go()
 
     @router.get("/pause")
     async def pause(request: Request) -> Response:
         here = visit(request)
-        person = await here.look(lambda _, person: person)
+        person = await here.person()
         if person is None:
             return here.go()
         heading, text, button = _NOTES.get(request.query_params.get("note", ""), _NOTES[""])
@@ -777,30 +754,28 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     @router.get("/media/{name}", response_class=FileResponse)
     async def media(request: Request) -> Response:
         here, name = visit(request), request.path_params["name"]
-        if here.sender is None or name not in here.study.media:
+        if not here.sender or name not in here.study.media:
             raise RefusedRequestError(404, "not_found")
         return FileResponse(here.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
 
     return router
 
 
-def _next(connection: Connection, study: ServedStudy, person: Participant, now: int) -> _Before:
+def _next(state: State, person: Person, now: int) -> _Before:
     """Give a person their next item, or the code for the platform at the end."""
     if not person.answers_tasks:
         return _Before(person, None)
-    found = steps.next_task(connection, study, person, now)
+    shown = steps.next_task(state, person, now)
     # Somebody from a panel has to hand in the code in time, and cannot wait for tasks of others.
-    ended = found in {"done", "most"} or (
-        found == "wait" and person.source == PROLIFIC and steps.has_answered(connection, study, person)
+    ended = shown in {"done", "most"} or (
+        shown == "wait" and person.source == PROLIFIC and steps.has_answered(state, person)
     )
-    return _Before(person, found, _completion(connection, study, person) if ended else None)
+    return _Before(person, shown, _completion(state, person, now) if ended else None)
 
 
-def _completion(connection: Connection, study: ServedStudy, person: Participant) -> Completion | None:
+def _completion(state: State, person: Person, now: int) -> Completion | None:
     """Return what a person gives to the platform at the end; `None` if they were invited."""
-    if not person.from_platform:
-        return None
-    return hand_out_completion(connection, study, person.id, person.source)
+    return hand_out_completion(state, person, now) if person.from_platform else None
 
 
 def _worst(results: Iterable[Taken]) -> Taken:
@@ -836,7 +811,7 @@ def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> 
             raise RefusedRequestError(409, "not_given")
         marked = then == "mine" if len(tasks) == 1 else bool(field(own, "mine"))
         skipped = marked and page == "task" and study.arm.skip_own
-        answer, fault = (SKIP_OWN["ru"], None) if skipped else answer_in(field_of(study.tasks[number]), own)
+        answer, fault = ("", None) if skipped else answer_in(field_of(study.tasks[number]), own)
         comment = field(own, "comment").replace("\r\n", "\n").replace("\0", "").strip()
         if len(comment) > LONGEST_COMMENT:
             fault = Text("The comment is longer than 2,000 characters. Shorten it and send it again.")
@@ -857,10 +832,8 @@ def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
     site.limits.before_code(request)
     language, now = browser_language(request), site.clock.now()
-    admitted = await site.write(
-        lambda connection: admit_invited(
-            connection, site.by_number, code, language, now, newcomers=site.newcomers
-        )
+    admitted = await site.act(
+        lambda: admit_invited([*site.states.values()], code, language, now, site.newcomers)
     )
     if admitted is None:
         site.limits.wrong_code(request)
@@ -872,9 +845,9 @@ async def _by_code(site: AnnotationSite, request: Request, code: str) -> Respons
 
 
 def _let_in(site: AnnotationSite, request: Request, admitted: Admission) -> Response:
-    home = f"/s/{site.by_number[admitted.study].key}/"
+    home = admitted.state.study.path
     response = RedirectResponse(home, 303)
     site.set_cookie(
-        request, response, VisitorCookies.PERSON, site.cookies.person(admitted.person), home.rstrip("/")
+        request, response, VisitorCookies.PERSON, site.cookies.person(admitted.person.id), home.rstrip("/")
     )
     return response

@@ -6,10 +6,10 @@ import csv
 import io
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Final
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, and_, select
 
 from merilo.atomic_write import guarded
 from merilo.people.platforms.values import json_text
@@ -18,10 +18,11 @@ from merilo.people.reading import StudyResponses
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN
 from merilo.site.item_form import hidden_word
-from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
+from merilo.site.state import State
 from merilo.strict_json import Json
 from merilo.studies.collected import input_columns, read_collected
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import as_given
 from merilo.studies.study_tasks import study_tasks
 
@@ -33,18 +34,16 @@ COLLECTED_FIELDS: Final = (
 #: Columns of responses that no input field of an item is called like.
 SITE_TASK, _NUMBER = "merilo task", "merilo number"
 
-_OF_RESPONSE: Final = {
+_COLUMNS: Final = {
     "task": pl.Int32,
-    "person": pl.Int64,
     "place": pl.Int32,
     "counts": pl.Boolean,
     "given": pl.Int64,
     "answered": pl.Int64,
     "seconds": pl.Float64,
     "answer": pl.String,
+    "skipped": pl.Boolean,
     "signals": pl.String,
-}
-_OF_PERSON: Final = {
     "pseudonym": pl.String,
     "stage": pl.String,
     "controls": pl.Int32,
@@ -53,18 +52,29 @@ _OF_PERSON: Final = {
 }
 
 
-def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
+def read_answers(state: State) -> pl.DataFrame:
     """Read all answers to test and control items, in the order in which they came.
 
     Returns:
-        One row for each answer: columns of the tables `response` and `person`, and `left_out`: why the answer is
+        One row for each answer: what was answered when, what is known of the person, and `left_out`: why the answer is
         not in the table of `merilo study collect` ("excluded", "stopped", "surplus"); an empty text if it is.
     """
-    columns = [*(RESPONSE.c[name] for name in _OF_RESPONSE), *(PERSON.c[name] for name in _OF_PERSON)]
-    query = select(*columns).join(PERSON, PERSON.c.id == RESPONSE.c.person).where(_answered(study))
-    rows = [tuple(row) for row in connection.execute(query)]
-    table = pl.DataFrame(rows, schema={**_OF_RESPONSE, **_OF_PERSON}, orient="row")
-    return _with_reasons(study, table).sort("answered", "pseudonym", "place")
+    rows = [
+        (
+            held.task, held.place, held.counts, held.given, held.answered, held.seconds,
+            SKIP_OWN["ru"] if held.skipped else held.answer, held.skipped, held.signals,
+            one.pseudonym, one.stage, one.controls, one.controls_right, one.declared,
+        )
+        for one in state.people.values()
+        for held in one.tasks.values()
+        if held.state == "answered" and held.place
+    ]  # fmt: skip
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+    table = pl.DataFrame([
+        pl.Series(name, values, dtype=kind)
+        for (name, kind), values in zip(_COLUMNS.items(), columns, strict=True)
+    ])  # fmt: skip
+    return _with_reasons(state.study, table).sort("answered", "pseudonym", "place")
 
 
 def _with_reasons(study: ServedStudy, table: pl.DataFrame) -> pl.DataFrame:
@@ -139,7 +149,7 @@ def _signals(study: ServedStudy, answers: pl.DataFrame) -> list[pl.Series]:
     ]
 
 
-def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
+def collected_rows(state: State, answers: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the table of collected answers.
 
     A person whom the rule of the baseline excludes keeps their answers in the table: the baseline then reports
@@ -147,18 +157,17 @@ def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataF
     that an expert was not shown, because they wrote them, have a mark in place of an answer, so that nobody waits
     for it.
     """
+    study = state.study
     rows = table_rows(study, answers.filter(pl.col("left_out") == ""))
-    own = (
-        select(RESPONSE.c.task, PERSON.c.pseudonym)
-        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == OWN)
-        .order_by(PERSON.c.pseudonym, RESPONSE.c.task)
-    )
     people = set(rows["respondent"])
     marks = [
         (study.key, study.tasks[task].id, NOT_SHOWN, name, f"{name}-own-{task}", None, None, None, "0")
-        for task, name in connection.execute(own)
-        if name in people
+        for name, one in sorted(
+            ((one.pseudonym, one) for one in state.people.values() if one.pseudonym in people),
+            key=itemgetter(0),
+        )
+        for task, why in sorted(one.withheld.items())
+        if why == "own" and task not in one.tasks
     ]
     own_rows = pl.DataFrame(marks, schema=dict.fromkeys(COLLECTED_FIELDS, pl.String), orient="row")
     return pl.concat([rows, own_rows], how="diagonal")
@@ -240,31 +249,17 @@ def _counts(answers: pl.DataFrame) -> AnswerCounts:
     )
 
 
-def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnswers:
-    """Collect the answers to test and control items as a table.
-
-    Args:
-        connection: the site's database.
-        study: the registered study.
-    """
-    answers = read_answers(connection, study)
+def collect_answers(state: State) -> CollectedAnswers:
+    """Collect the answers to test and control items as a table."""
+    answers = read_answers(state)
     text = io.StringIO()
     # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
     writer = csv.writer(text)
-    rows = collected_rows(connection, study, answers)
+    rows = collected_rows(state, answers)
     writer.writerow(rows.columns)
     writer.writerows(guarded(rows).iter_rows())
     counts = _counts(answers.with_columns(n=pl.lit(1)))
     return CollectedAnswers(counts.answers, counts.people, counts.left_out, text.getvalue())
-
-
-def _answered(study: ServedStudy) -> ColumnElement[bool]:
-    """Select the answers to test and control items."""
-    return and_(
-        RESPONSE.c.study == study.rules.study,
-        RESPONSE.c.state == ANSWERED,
-        RESPONSE.c.task < study.training.start,
-    )
 
 
 def answer_reward(study: ServedStudy) -> float | None:

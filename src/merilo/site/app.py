@@ -12,18 +12,23 @@ from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
-from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from merilo.site.allocation import return_overdue
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes, consent_routes, entry_routes, reading_routes
-from merilo.site.assignment import Allocation
-from merilo.site.author import AuthorViews, author_people_routes, author_routes, author_table_routes
+from merilo.site.author import (
+    AuthorViews,
+    author_people_routes,
+    author_routes,
+    author_table_routes,
+    order_routes,
+)
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
-from merilo.site.database import Writer, follow_database
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.visitor_limits import WaitingBodies
+from merilo.site.writer import Writer
 
 #: Seconds between two searches for tasks that were not answered in time.
 _OVERDUE_EVERY: Final = 5.0
@@ -39,7 +44,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        site.writer = Writer(site.engine, asyncio.get_running_loop())
+        site.writer = Writer(site.journal, asyncio.get_running_loop(), site.read_again)
         overdue = asyncio.create_task(_look_for_overdue(site, overdue_every))
         try:
             yield
@@ -63,6 +68,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     app.include_router(consent_routes(site))
     app.include_router(reading_routes(site))
     views = AuthorViews(site)
+    app.include_router(order_routes(views))
     app.include_router(author_routes(views))
     app.include_router(author_people_routes(views))
     app.include_router(author_table_routes(views))
@@ -109,22 +115,16 @@ def _answer_errors(app: FastAPI, site: AnnotationSite) -> None:
         return response
 
 
-def return_overdue(site: AnnotationSite, connection: Connection) -> None:
-    """Give tasks that were not answered in time back to others."""
-    for study in site.by_number.values():
-        Allocation(connection, study.rules, site.clock.now()).return_overdue()
-
-
 async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
-    """Search for overdue tasks as long as the server runs."""
+    """Give tasks that were not answered in time back to others, as long as the server runs."""
 
-    def look(connection: Connection) -> None:
-        follow_database(site.clock, connection)
-        return_overdue(site, connection)
+    def look() -> None:
+        for state in site.states.values():
+            return_overdue(state, site.clock.now())
 
     while True:
         with suppress(RefusedRequestError):  # a full disk: the next search finds the same tasks
-            await site.write(look)
+            await site.act(look)
         await asyncio.sleep(seconds)
 
 

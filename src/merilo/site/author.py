@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import os
 import re
 import secrets
@@ -14,25 +15,30 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, TimestampSigner
 from pydantic import AfterValidator
-from sqlalchemy import Connection, select
 
 from merilo.errors import UsageError
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import collect_answers, collected_rows, read_answers
-from merilo.site.audit_log import log_table
-from merilo.site.author_actions import LONGEST_REASON, AuthorActions, comments_table, open_invitations
-from merilo.site.database import drop_remnants, hold_settings, keep_setting
+from merilo.site.author_actions import (
+    DEEDS,
+    LONGEST_REASON,
+    AuthorActions,
+    comments_table,
+    log_table,
+    open_invitations,
+)
+from merilo.site.orders import ORDERS, SECRET_HEADER, carry_out
 from merilo.site.overview_texts import CHART, SOURCES, STAGES, overview_texts
 from merilo.site.paid_people import paid_people
-from merilo.site.people_access import LONGEST_ID, domains_of, new_code
+from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.people_counts import count_people, people_table
-from merilo.site.schema import SETTING
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, browser_language, field, form_of
-from merilo.site.status import SiteStatus, Statuses, Worker, site_status
+from merilo.site.state import State
+from merilo.site.status import Statuses, Worker, site_status
 from merilo.text import Language, Text, formatted
 
 #: The environment variable that sets the secret of the author's link, in place of an earlier one.
@@ -60,13 +66,8 @@ LISTED: Final = 200
 Result = TypeVar("Result")
 
 
-def author_secret(connection: Connection) -> str:
-    """Return the secret of the author's link.
-
-    The environment variable sets it, in place of an earlier one; otherwise it is made at the first start.
-
-    Args:
-        connection: an open transaction that writes.
+def author_secret(stored: str | None) -> str:
+    """Return the secret of the author's link: that of the environment, or the stored one, or a new one.
 
     Raises:
         UsageError: the environment variable has a secret that could be guessed, or that no link can have.
@@ -76,12 +77,7 @@ def author_secret(connection: Connection) -> str:
         raise UsageError(
             f"{LINK_VARIABLE} must have 20 to 200 letters of the English alphabet, digits, '-' and '_'"
         )
-    hold_settings(connection)
-    found = connection.scalar(select(SETTING.c.value).where(SETTING.c.name == "author secret"))
-    secret = given or found or secrets.token_urlsafe(32)
-    if secret != found:
-        keep_setting(connection, "author secret", secret)
-    return str(secret)
+    return given or stored or secrets.token_urlsafe(32)
 
 
 def plain_text(text: str) -> str:
@@ -153,11 +149,9 @@ class AuthorViews:
         return chosen if chosen in {"en", "ru"} else browser_language(request)  # type: ignore[return-value]  # checked
 
     async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
-        """Do something with a study in one transaction, in the author's name."""
+        """Do something with a study in the author's name."""
         now = self.site.clock.now()
-        done = await self.site.write(
-            lambda connection: action(AuthorActions(connection, study, now, "author"))
-        )
+        done = await self.site.act(lambda: action(AuthorActions(self.site.states[study.key], now, "author")))
         self.statuses.forget(study)
         return done
 
@@ -182,7 +176,7 @@ class AuthorViews:
             content: what else the form or result shows.
         """
         found, language = await self.statuses.of(study), self.language(request)
-        invitations = await self.site.read(lambda connection: open_invitations(connection, study))
+        invitations = await self.site.act(lambda: open_invitations(self.site.states[study.key]))
         asked = {
             name: request.query_params[name]
             for name in ("sort", "all", "still")
@@ -207,7 +201,7 @@ class AuthorViews:
             language,
             status=422 if fault else 200,
             study=study,
-            studies=list(self.site.by_key.values()),
+            studies=self.site.studies,
             base=f"{HOME}{study.key}",
             found=found,
             figures=overview_texts(found, language),
@@ -224,7 +218,6 @@ class AuthorViews:
             number=number,
             stages=STAGES,
             sources=SOURCES,
-            domains_of=domains_of,
             once=secrets.token_urlsafe(24),
             most=MOST_LINKS,
             longest=LONGEST_REASON,
@@ -253,7 +246,7 @@ def author_routes(views: AuthorViews) -> APIRouter:
 
     @inside.get(HOME)
     async def home() -> Response:
-        return RedirectResponse(f"{HOME}{next(iter(site.by_key))}/", 303)
+        return RedirectResponse(f"{HOME}{site.studies[0].key}/", 303)
 
     @inside.post(f"{HOME}{{key}}/language")
     async def language(request: Request, key: str) -> Response:
@@ -278,11 +271,8 @@ def author_routes(views: AuthorViews) -> APIRouter:
         await form_of(request, site.cookies)
         await views.act(study, lambda author: author.record("estimate_shown"))
 
-        def look(connection: Connection) -> SiteStatus:
-            return site_status(connection, study, now, estimate=True)
-
         async with one_at_a_time:
-            found = await site.read(look)
+            found = await site.read(study, lambda state: site_status(state, now, estimate=True))
         return await views.page(request, study, opened="estimate", seen=found.status)
 
     async def set_paused(request: Request, key: str, *, paused: bool) -> Response:
@@ -300,6 +290,32 @@ def author_routes(views: AuthorViews) -> APIRouter:
         return await set_paused(request, key, paused=False)
 
     router.include_router(inside)
+    return router
+
+
+def order_routes(views: AuthorViews) -> APIRouter:
+    """Return the route of what commands ask for while this server writes the log."""
+    router = APIRouter()
+    site = views.site
+
+    @router.post(ORDERS, include_in_schema=False)
+    async def orders(request: Request) -> Response:
+        secret, body = request.headers.get(SECRET_HEADER, ""), bytearray()
+        if site.author_secret is None or not hmac.compare_digest(
+            site.author_secret.encode(), secret.encode()
+        ):
+            raise RefusedRequestError(404, "not_found")
+        async for chunk in request.stream():
+            body += chunk
+        order, now = json.loads(body), site.clock.now()
+        try:
+            result = await site.act(lambda: carry_out([*site.states.values()], order, now))
+        except UsageError as error:
+            return JSONResponse({"error": error.on_command_line}, status_code=422)
+        for study in site.studies:
+            views.statuses.forget(study)
+        return JSONResponse(result)
+
     return router
 
 
@@ -332,9 +348,7 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
             return await views.page(
                 request, site.study(key), opened="person", pseudonym=pseudonym, fault=fault, typed=""
             )
-        response = await change(key, lambda author: author.erase(pseudonym))
-        await asyncio.to_thread(drop_remnants, site.engine)
-        return response
+        return await change(key, lambda author: author.erase(pseudonym))
 
     async def change(key: str, act: Callable[[AuthorActions], object]) -> Response:
         study = site.study(key)
@@ -361,7 +375,6 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         study, form = site.study(key), await form_of(request, site.cookies)
         hashed = plain_text(field(form, "invitation"))
         await views.act(study, lambda author: author.revoke(hashed))
-        await asyncio.to_thread(drop_remnants, site.engine)
         return RedirectResponse(f"{HOME}{study.key}/?invite=1#invite", 303)
 
     return inside
@@ -372,19 +385,13 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
     inside = _inside(views)
     site = views.site
 
-    def answers_as_lines(connection: Connection, study: ServedStudy) -> str:
-        return collected_rows(connection, study, read_answers(connection, study)).write_ndjson()
-
-    def counts(connection: Connection, study: ServedStudy) -> str:
-        return people_table(study, count_people(connection, study, site.clock.now()))
-
-    tables: Mapping[str, Callable[[Connection, ServedStudy], str]] = {
-        "answers.csv": lambda connection, study: collect_answers(connection, study).table,
-        "answers.jsonl": answers_as_lines,
+    tables: Mapping[str, Callable[[State], str]] = {
+        "answers.csv": lambda state: collect_answers(state).table,
+        "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
         "people.csv": paid_people,
-        "counts.csv": counts,
+        "counts.csv": lambda state: people_table(state.study, count_people(state, site.clock.now())),
         "comments.csv": comments_table,
-        "log.csv": lambda connection, study: log_table(connection, study.rules.study),
+        "log.csv": lambda state: log_table(state, site.journal.events(state.study.key, DEEDS)),
     }
 
     @inside.get(f"{HOME}{{key}}/{{name}}", response_class=Response)
@@ -393,7 +400,7 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
         if make is None:
             raise RefusedRequestError(404, "not_found")
         await views.act(study, lambda author: author.record("downloaded", table=name))
-        made = await site.read(lambda connection: make(connection, study))
+        made = await site.read(study, make)
         stem, suffix = name.split(".")
         kind = "text/csv" if suffix == "csv" else "application/jsonl"
         headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import polars as pl
-from sqlalchemy import Connection, and_, case, func, select
 
 from merilo.atomic_write import guarded
 from merilo.site.annotator_steps import most_tasks
 from merilo.site.answer_export import answer_reward
 from merilo.site.people_access import PLATFORM_IDS, PROLIFIC
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
+from merilo.site.state import State
 
 #: The columns of the table.
 PAID_FIELDS: Final = (
@@ -23,42 +22,29 @@ PAID_FIELDS: Final = (
 _ENDED: Final = frozenset({"declined", "refused", "stopped", "excluded"})
 
 
-def paid_people(connection: Connection, study: ServedStudy) -> str:
+def paid_people(state: State) -> str:
     """Return the people whom platforms sent as CSV, in the order in which they came.
 
     `answers` counts test and control items, `seconds` is the time of all answers, training included. `pay` is what
     the platform pays for a complete part. `bonus` is what the plan owes a person without one: the pay for a failed
     training, or the pay for the answers of somebody who was stopped. Both are empty while the pay is not decided.
-
-    Args:
-        connection: a transaction that reads.
-        study: the registered study.
     """
-    tests, asked = RESPONSE.c.task < study.rules.tests, RESPONSE.c.task < study.training.start
-    query = (
-        select(
-            PERSON.c.source, PERSON.c.external, PERSON.c.completion, PERSON.c.stage,
-            func.sum(case((asked, 1), else_=0)).label("answers"),
-            func.coalesce(func.sum(RESPONSE.c.seconds), 0.0).label("seconds"),
-            PERSON.c.controls, PERSON.c.controls_right,
-            func.sum(case((tests, 1), else_=0)).label("tests"),
-        )
-        .join(
-            RESPONSE,
-            and_(RESPONSE.c.person == PERSON.c.id, RESPONSE.c.study == PERSON.c.study, RESPONSE.c.state == ANSWERED),
-            isouter=True,
-        )
-        .where(PERSON.c.study == study.rules.study, PERSON.c.source.in_(set(PLATFORM_IDS.values())))
-        .group_by(PERSON.c.id)
-        .order_by(PERSON.c.created, PERSON.c.id)
-    )  # fmt: skip
+    study, platforms = state.study, set(PLATFORM_IDS.values())
     rows = []
-    for source, person, code, stage, answers, seconds, controls, right, tested in connection.execute(query):
-        codes = study.arm.prolific if source == PROLIFIC else None
+    for one in sorted(state.people.values(), key=lambda one: one.created):
+        if one.source not in platforms:
+            continue
+        answered = [held for held in one.tasks.values() if held.state == "answered"]
+        answers = sum(not state.rules.is_training(held.task) for held in answered)
+        tested = any(state.rules.is_test(held.task) for held in answered)
+        codes, code = study.arm.prolific if one.source == PROLIFIC else None, one.completion
         is_complete = code is not None and (codes is None or code == codes.complete)
-        owed = _owed(study, stage, answers, is_complete=is_complete and tested > 0 and stage not in _ENDED)
+        owed = _owed(
+            study, one.stage, answers, is_complete=is_complete and tested and one.stage not in _ENDED
+        )
         rows.append((
-            source, person, code or "", stage, str(answers), f"{seconds:.0f}", str(controls), str(right), *owed
+            one.source, one.external, code or "", one.stage, str(answers),
+            f"{sum(held.seconds or 0.0 for held in answered):.0f}", str(one.controls), str(one.controls_right), *owed,
         ))  # fmt: skip
     return guarded(pl.DataFrame(rows, schema=dict.fromkeys(PAID_FIELDS, pl.String), orient="row")).write_csv()
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, select, update
-
+from merilo.site.annotator_steps import has_answered
 from merilo.site.people_access import PROLIFIC, completion_code
-from merilo.site.schema import PERSON
-from merilo.site.served_study import ServedStudy
+from merilo.site.state import Person, State
 
 #: Where a person's browser hands in a completion code.
 RETURN_ADDRESS: Final = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -35,30 +33,26 @@ class Completion(NamedTuple):
     address: str | None
 
 
-def hand_out_completion(
-    connection: Connection, study: ServedStudy, person: int, source: str
-) -> Completion | None:
+def hand_out_completion(state: State, person: Person, now: int) -> Completion | None:
     """Return what a person gives to the platform at the end, and record it.
 
     Nothing without codes of the study if the person did not agree to take part: their own code is for work.
-
-    Args:
-        connection: an open transaction that writes.
-        study: the study.
-        person: the person's number.
-        source: how they came in.
     """
-    here = PERSON.c.id == person
-    # Not as the request found it: the last task may have stopped the person.
-    stage, before = connection.execute(select(PERSON.c.stage, PERSON.c.completion).where(here)).one()
-    if source == PROLIFIC and (codes := study.arm.prolific) is not None:
-        code: str = getattr(codes, _CODE_AT.get(stage, "complete"))
-        if stage == "excluded" and before is not None:  # they may hand in later what they were given
+    before = person.completion
+    if person.source == PROLIFIC and (codes := state.study.arm.prolific) is not None:
+        code: str = getattr(codes, _fate(state, person))
+        if person.stage == "excluded" and before is not None:  # they may hand in later what they were given
             code = before
-        connection.execute(update(PERSON).where(here).values(completion=code))
+        if code != before:
+            state.record(now, "code", person.id, code=code)
         return Completion(code, RETURN_ADDRESS.format(code=code))
-    if stage == "declined":
+    if person.stage == "declined" or (person.answers_tasks and not has_answered(state, person)):
         return None
-    own = update(PERSON).where(here, PERSON.c.completion.is_(None)).values(completion=completion_code())
-    connection.execute(own)
-    return Completion(str(connection.scalar(select(PERSON.c.completion).where(here))), None)
+    if before is None:
+        state.record(now, "code", person.id, code=completion_code())
+    return Completion(str(person.completion), None)
+
+
+def _fate(state: State, person: Person) -> str:
+    """Return the name of the code with which a person goes back: a part is complete by answers alone."""
+    return _CODE_AT.get(person.stage) or ("complete" if has_answered(state, person) else "stopped")

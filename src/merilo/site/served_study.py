@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
-from itertools import islice
 from pathlib import Path
-from random import Random
 from typing import Final
 
 import polars as pl
-from sqlalchemy import Connection, insert, select
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import Item
 from merilo.metrics.answers import alternatives
 from merilo.metrics.squad import best_f1
 from merilo.people.platforms.values import json_text
 from merilo.people.spelling import key_of
-from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
-from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
+from merilo.site.task_rules import TaskRules
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
@@ -52,9 +47,6 @@ class ServedStudy:
         instructions: language -> the instruction as HTML without scripts.
         kinds: number of a control or training item -> the type of the question in an exam.
         secret: the key of names that must not tell anything.
-        lengths: characters of the input texts of every test and control item.
-        types: number of an item of the test -> the type of the question in an exam, as the baseline finds it;
-            of a control item, if it is among the inputs.
         preview: whether the author looks at the study and nothing is kept.
     """
 
@@ -62,12 +54,10 @@ class ServedStudy:
     arm_name: str
     folder: StudyFolder
     tasks: tuple[StudyTask, ...]
-    rules: StudyRules
+    rules: TaskRules
     instructions: Mapping[Language, str]
     kinds: Mapping[int, str]
     secret: bytes
-    lengths: tuple[int, ...] = ()
-    types: Mapping[int, str] = field(default_factory=dict)
     preview: bool = False
 
     @property
@@ -110,7 +100,7 @@ class ServedStudy:
         """What the baseline reads of every test and control item.
 
         The columns are `task` (its number), `code` (its id), `id` (of the item in the dataset), `control`
-        (the known answer of a control item) and `length` (of the item's input texts).
+
         """
         asked = self.tasks[: self.training.start]
         return pl.DataFrame(
@@ -119,7 +109,6 @@ class ServedStudy:
                 "code": [task.id for task in asked],
                 "id": [json_text(task.item) or "" for task in asked],
                 "control": pl.Series([task.known for task in asked], dtype=pl.String),
-                "length": pl.Series(self.lengths, dtype=pl.Float64),
             }
         )
 
@@ -193,9 +182,9 @@ class ServedStudy:
             )
 
     def withheld(self, name: str, domains: Sequence[str]) -> dict[int, str]:
-        """Return the tasks that a named person never gets, with the state of their rows.
+        """Return the tasks that a named person never gets, and why.
 
-        Those of other domains, control items too, and own items. A dialogue is withheld as a whole.
+        Those of other domains ("foreign"), control items too, and own items ("own"). A dialogue is withheld as a whole.
 
         Args:
             name: the person, as the items name their authors.
@@ -204,14 +193,14 @@ class ServedStudy:
         found = {}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if domains and task.domain not in domains:
-                found[number] = FOREIGN
+                found[number] = "foreign"
             elif self.arm.skip_own and name in task.authors:
-                found[number] = OWN
+                found[number] = "own"
         controls = self.tasks[self.rules.tests : self.rules.tests + self.rules.controls]
         of_domain = set(in_domains(controls, domains))
         for number, task in enumerate(controls, start=self.rules.tests):
             if task not in of_domain:
-                found[number] = FOREIGN
+                found[number] = "foreign"
         dialogues = {self.tasks[number].dialogue: state for number, state in found.items()}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if task.dialogue and task.dialogue in dialogues:
@@ -268,7 +257,6 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     controls = [one.item for one in folder.controls()]
     known = [item.meta.get("type") for item in (*controls, *(one.item for one in folder.training()))]
     start = len(made.tests)
-    types = [_type_of(item, test=True) for item in items] + [_type_of(item, test=False) for item in controls]
     return ServedStudy(
         key=key,
         arm_name=arm,
@@ -278,29 +266,12 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=made.ids.key,
-        lengths=tuple(map(_length, (*items, *controls))),
-        types={number: kind for number, kind in enumerate(types) if kind is not None},
         preview=preview,
     )  # fmt: skip
 
 
-def _length(item: Item) -> int:
-    """The characters of an item's id and input texts, as the table of answers has them."""
-    inputs = item.inputs.values() if isinstance(item.inputs, Mapping) else (item.inputs,)
-    return sum(len(json_text(value) or "") for value in (item.id, *inputs))
-
-
-def _type_of(item: Item, *, test: bool) -> str | None:
-    """The type of an exam's question; that in `meta` comes with the gold answers, which the test may not have."""
-    kind = item.inputs.get("type") if isinstance(item.inputs, Mapping) else None
-    if test and item.outputs is not None:
-        kind = item.meta.get("type", kind)
-    return kind if isinstance(kind, str) else None
-
-
-def _rules(plan: Study, arm: Arm, made: StudyTasks) -> StudyRules:
-    return StudyRules(
-        study=0,
+def _rules(plan: Study, arm: Arm, made: StudyTasks) -> TaskRules:
+    return TaskRules(
         seed=plan.seed,
         overlap=arm.overlap,
         tests=len(made.tests),
@@ -331,50 +302,3 @@ def _instruction(
         mine=SKIP_OWN[language] if group.skip_own else "",
     )
     return instruction_body(page)
-
-
-#: Rows of one statement.
-_BLOCK: Final = 10_000
-
-
-def register(connection: Connection, study: ServedStudy, now: int) -> ServedStudy:
-    """Write a study and its tasks into the database; a study that is there already stays as it is.
-
-    Args:
-        connection: an open transaction that writes.
-        study: the study.
-        now: the time, in milliseconds since 1970.
-
-    Returns:
-        The study with its number in the database.
-
-    Raises:
-        DataError: the database holds answers to another version of the study.
-    """
-    found = connection.execute(select(STUDY.c.id, STUDY.c.content).where(STUDY.c.key == study.key)).first()
-    if found is not None:
-        if found.content != study.content:
-            raise DataError(
-                "the database holds this study with other items, overlap, time limit or controls: "
-                "use another database, or restore the study",
-                file=study.folder.path,
-            )
-        return replace(study, rules=replace(study.rules, study=found.id))
-    number = connection.execute(
-        insert(STUDY).values(
-            key=study.key,
-            name=study.title,
-            arm=study.arm_name,
-            folder=str(study.folder.path),
-            content=study.content,
-            created=now,
-        )
-    ).inserted_primary_key
-    assert number is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows
-    registered = replace(study, rules=replace(study.rules, study=number[0]))
-    chance = Random(f"ranks {study.folder.plan.seed} {study.key}")  # noqa: S311 - an order that can be repeated
-    ranks = [chance.randrange(RANKS) for _ in study.tasks]
-    rows = tasks_of_rules(registered.rules, ranks, study.turns)
-    while block := list(islice(rows, _BLOCK)):
-        connection.execute(insert(TASK), block)
-    return registered

@@ -8,47 +8,34 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
-from sqlalchemy import Engine
 
-from merilo.errors import UsageError, argument
+from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import CollectedAnswers, collect_answers
 from merilo.site.app import make_app
 from merilo.site.author import HOME, author_secret
-from merilo.site.author_actions import AuthorActions, Change, find_people
+from merilo.site.author_actions import Change
 from merilo.site.bounded_http import BoundedHttp
-from merilo.site.database import (
-    DATABASE_VARIABLE,
-    back_up,
-    cookie_key,
-    database_url,
-    drop_remnants,
-    hold_settings,
-    keep_setting,
-    last_address,
-    open_database,
-    site_clock,
-    snapshot,
-    writing,
-)
-from merilo.site.paid_people import paid_people
+from merilo.site.journal import DATABASE_VARIABLE, Journal, back_up, database_url
+from merilo.site.orders import LISTENS, SECRET, check_version, give_order, keep_settings, register
 from merilo.site.people_counts import count_people, people_table
-from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.served_study import ServedStudy, load_study
+from merilo.site.server_clock import ServerClock
+from merilo.site.state import State
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
-from merilo.wording import listed, shortened
 
-Done = TypeVar("Done")
+#: The settings with the key of the cookies, and with the address at which the site was served last.
+_COOKIE_KEY, _ADDRESS = "cookie key", "address"
 
 
 def serve_study(
@@ -82,23 +69,20 @@ def serve_study(
         UsageError: the port is in use, the address is not one of this computer, the public address is none, a proxy is
             neither an address nor a network, a study is given twice, there are several studies and no database, or
             the environment gives a secret of the author's link that could be guessed.
-        DataError: a study was changed, or the database belongs to another version of it.
+        DataError: a study was changed, the database belongs to another version of it, or another process writes to it.
         InputError: a study is not frozen, or the database cannot be opened.
     """
     trusted, public_name = _proxies(proxy), _name_of(address)
     opened = opened_studies(study, database, *further, preview=preview)
-    with opened as (engine, studies), _listening(host, port) as listener:
-        with writing(engine) as connection:
-            clock, key = site_clock(connection), cookie_key(connection)
-            secret = None if preview else author_secret(connection)
-        site = AnnotationSite(engine, studies, clock, key, author_secret=secret)
+    with opened as (journal, studies), _listening(host, port) as listener:
+        site = opened_site(journal, studies, preview=preview)
+        secret = site.author_secret
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # do not log malformed requests
 
         shown = f"[{host}]" if ":" in host else host
         own_address = f"http://{shown}:{listener.getsockname()[1]}"
-        with writing(engine) as connection:
-            hold_settings(connection)
-            keep_setting(connection, "address", address or own_address)
+        local = f"http://127.0.0.1:{listener.getsockname()[1]}" if host in {"0.0.0.0", "::"} else own_address  # noqa: S104
+        keep_settings(journal, {_ADDRESS: address or own_address, LISTENS: local}, site.clock.now())
 
         class Http(BoundedHttp):
             """A connection to this site."""
@@ -138,6 +122,29 @@ def serve_study(
             Server(settings).run(sockets=[listener])
         except KeyboardInterrupt:  # the server has ended its requests and its writer before
             return
+
+
+def opened_site(journal: Journal, studies: list[ServedStudy], *, preview: bool = False) -> AnnotationSite:
+    """Return the site of studies in this process, which becomes the one that writes the log.
+
+    Raises:
+        DataError: another process writes to the log, or it holds another version of a study.
+    """
+    if not journal.take():
+        where = journal.settings().get(LISTENS)
+        raise DataError(
+            f"another process writes to this database{f' (a server at {where})' if where else ''}: end it first",
+            file=journal.name,
+        )
+    clock, stored = ServerClock(journal.latest()), journal.settings()
+    settings = {_COOKIE_KEY: stored.get(_COOKIE_KEY) or secrets.token_urlsafe(32)}
+    if not preview:
+        settings[SECRET] = author_secret(stored.get(SECRET))
+    keep_settings(journal, settings, clock.now())
+    site = AnnotationSite(journal, studies, clock, settings[_COOKIE_KEY], author_secret=settings.get(SECRET))
+    register([*site.states.values()], clock.now())
+    journal.append([entry for state in site.states.values() for entry in state.unwritten()])
+    return site
 
 
 def preview_study(
@@ -191,15 +198,16 @@ def invite_to_site(
             such group or domain.
     """
     plan = open_study(study).plan
-    with opened_arm(study, arm or ("experts" if experts and "experts" in plan.arms else None), database) as (
-        engine,
-        served,
-    ):
-        with writing(engine) as connection:
-            actions = AuthorActions(connection, served, site_clock(connection).now(), "command line")
-            names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
-            made = actions.invite(names, domains=[*dict.fromkeys(domains)])
-        return [(one, f"/i/{code}") for one, code in made]
+    arm = arm or ("experts" if experts and "experts" in plan.arms else None)
+    name, _ = arm_of(open_study(study), arm)
+    with opened_studies(study, database) as (journal, studies):
+        served = next(one for one in studies if one.arm_name == name)
+        order = {
+            "do": "invite", "study": served.key, "names": [*dict.fromkeys(experts)] if experts else [None] * count,
+            "domains": [*dict.fromkeys(domains)],
+        }  # fmt: skip
+        invitations = give_order(journal, _states(journal, studies), order)
+    return [(name, f"/i/{code}") for name, code in invitations]
 
 
 def exclude_from_site(study: Path, person: str, *, reason: str, database: str | None = None) -> Change:
@@ -214,7 +222,7 @@ def exclude_from_site(study: Path, person: str, *, reason: str, database: str | 
     Raises:
         UsageError: there is no such person, or several, or no reason.
     """
-    return _with_person(study, person, database, lambda actions, name: actions.exclude(name, reason))
+    return _with_person(study, database, {"do": "exclude", "person": person, "reason": reason})
 
 
 def reinstate_on_site(study: Path, person: str, *, database: str | None = None) -> Change:
@@ -228,7 +236,7 @@ def reinstate_on_site(study: Path, person: str, *, database: str | None = None) 
     Raises:
         UsageError: there is no such person, or several.
     """
-    return _with_person(study, person, database, AuthorActions.reinstate)
+    return _with_person(study, database, {"do": "reinstate", "person": person})
 
 
 def erase_from_site(study: Path, person: str, *, database: str | None = None) -> Change:
@@ -242,7 +250,7 @@ def erase_from_site(study: Path, person: str, *, database: str | None = None) ->
     Raises:
         UsageError: there is no such person, or several.
     """
-    return _with_person(study, person, database, AuthorActions.erase)
+    return _with_person(study, database, {"do": "erase", "person": person})
 
 
 def served_address(study: Path, database: str | None = None) -> str | None:
@@ -252,14 +260,12 @@ def served_address(study: Path, database: str | None = None) -> str | None:
         study: the study's folder.
         database: the database's address. Default: `site.db` in the study's folder.
     """
-    with opened_studies(study, database) as (engine, _), snapshot(engine) as connection:
-        return last_address(connection)
+    with opened_studies(study, database) as (journal, _):
+        return journal.settings().get(_ADDRESS)
 
 
-def collect_site(study: Path, *, arm: str | None = None, database: str | None = None) -> CollectedAnswers:
-    """Collect the answers of a group as the table that `merilo study import` reads.
-
-    The study may be served at the same time.
+def read_site(study: Path, *, arm: str | None = None, database: str | None = None) -> State:
+    """Read what happened in a group of a study; it may be served at the same time.
 
     Args:
         study: the study's folder.
@@ -268,39 +274,16 @@ def collect_site(study: Path, *, arm: str | None = None, database: str | None = 
 
     Raises:
         UsageError: the plan has no such group.
+        DataError: the database holds another version of the study.
     """
-    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
-        return collect_answers(connection, served)
+    name, _ = arm_of(open_study(study), arm)
+    with opened_studies(study, database) as (journal, studies):
+        return _states(journal, [one for one in studies if one.arm_name == name])[0]
 
 
-def collect_people(study: Path, *, arm: str | None = None, database: str | None = None) -> str:
-    """Collect what each person of a platform did and is owed, as a table for the platform's upload form.
-
-    Args:
-        study: the study's folder.
-        arm: the group of annotators. Default: `people`, or the only group.
-        database: the database's address. Default: `site.db` in the study's folder.
-
-    Raises:
-        UsageError: the plan has no such group.
-    """
-    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
-        return paid_people(connection, served)
-
-
-def collect_counts(study: Path, *, arm: str | None = None, database: str | None = None) -> str:
-    """Collect the counts of a group's people as the table that `merilo study import` reads.
-
-    Args:
-        study: the study's folder.
-        arm: the group of annotators. Default: `people`, or the only group.
-        database: the database's address. Default: `site.db` in the study's folder.
-
-    Raises:
-        UsageError: the plan has no such group.
-    """
-    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
-        return people_table(served, count_people(connection, served, site_clock(connection).now()))
+def collect_counts(state: State) -> str:
+    """Collect the counts of a group's people as the table that `merilo study import` reads."""
+    return people_table(state.study, count_people(state, ServerClock().now()))
 
 
 def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:
@@ -322,8 +305,8 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
 @contextmanager
 def opened_studies(
     study: Path, database: str | None, *further: Path, preview: bool = False
-) -> Iterator[tuple[Engine, list[ServedStudy]]]:
-    """Open the database, with all groups of frozen studies registered in it; for a preview, not frozen ones too."""
+) -> Iterator[tuple[Journal, list[ServedStudy]]]:
+    """Open the log of frozen studies, and load all their groups; for a preview, not frozen ones too."""
     if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
             f"several studies need one database: give {argument('database')}, because site.db in a "
@@ -332,45 +315,25 @@ def opened_studies(
     folders = [open_study(one) for one in (study, *further)]
     loaded = [load_study(folder, arm, preview=preview) for folder in folders for arm in folder.plan.arms]
     _refuse_repeated(loaded)
-    engine = open_database(database_url(folders[0].path, database))
+    journal = Journal(database_url(folders[0].path, database))
     try:
-        with writing(engine) as connection:
-            now = site_clock(connection).now()
-            studies = [register(connection, one, now) for one in loaded]
-        yield engine, studies
+        yield journal, loaded
     finally:
-        engine.dispose()
+        journal.close()
 
 
-@contextmanager
-def opened_arm(study: Path, arm: str | None, database: str | None) -> Iterator[tuple[Engine, ServedStudy]]:
-    """Open the database of a study, and one of its groups: `people` by default, or the only one."""
-    name, _ = arm_of(open_study(study), arm)
-    with opened_studies(study, database) as (engine, studies):
-        yield engine, next(one for one in studies if one.arm_name == name)
+def _states(journal: Journal, studies: list[ServedStudy]) -> list[State]:
+    states = [State(study, journal.events(study.key)) for study in studies]
+    for state in states:
+        check_version(state)
+    return states
 
 
-def _with_person(
-    study: Path, person: str, database: str | None, act: Callable[[AuthorActions, str], Done | None]
-) -> Done:
-    """Do something with a person of any group of a study, in one transaction."""
-    with opened_studies(study, database) as (engine, studies):
-        with writing(engine) as connection:
-            found = [(one, name) for one in studies for name in find_people(connection, one, person)]
-            if len(found) > 1:
-                raise UsageError(
-                    f"is the id of {len(found)} people: give one of the pseudonyms "
-                    f"{listed([name for _, name in found])}",
-                    field=argument("person"),
-                )
-            now = site_clock(connection).now()
-            done = next(
-                (act(AuthorActions(connection, one, now, "command line"), name) for one, name in found), None
-            )
-            if done is None:
-                raise UsageError(f"there is no '{shortened(person)}' in this study", field=argument("person"))
-        drop_remnants(engine)
-    return done
+def _with_person(study: Path, database: str | None, order: dict[str, str]) -> Change:
+    """Do something with a person of any group of a study."""
+    with opened_studies(study, database) as (journal, studies):
+        keys = [one.key for one in studies]
+        return Change(*give_order(journal, _states(journal, studies), {**order, "studies": keys}))
 
 
 def _refuse_repeated(loaded: list[ServedStudy]) -> None:

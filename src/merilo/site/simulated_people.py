@@ -1,7 +1,7 @@
 """Simulated people who answer a study of the annotation site, step by step as real people do, without pages.
 
 People come one after the other and answer until nothing is left to answer. Simulated time passes from event
-to event, and the events happen in its order, each in one transaction. People's pseudonyms are their ids, which
+to event, and the events happen in its order. People's pseudonyms are their ids, which
 say that they are simulated, and their orders are drawn from the seed. So the same study and seed give the same
 answers at the same times.
 """
@@ -18,8 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from sqlalchemy import Connection, Engine
-
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.people.simulation import (
@@ -33,11 +31,13 @@ from merilo.people.simulation import (
     simulated_seconds,
 )
 from merilo.site import annotator_steps as steps
-from merilo.site.annotator_steps import Participant, ShownTask
-from merilo.site.assignment import Allocation
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.allocation import SentAnswer, return_overdue
+from merilo.site.annotator_steps import ShownTask
+from merilo.site.journal import Journal, database_url
+from merilo.site.orders import register
 from merilo.site.people_access import NewPeople, admit_from_platform
-from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.served_study import load_study
+from merilo.site.state import Person, State
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
 
@@ -99,8 +99,7 @@ class SimulatedCrowd:
     """People who answer a study on the site.
 
     Args:
-        engine: the site's database.
-        study: the registered study.
+        state: the study.
         items: what simulated people know of each task, by its number.
         seed: the random seed.
 
@@ -108,10 +107,9 @@ class SimulatedCrowd:
         visits: what became of the people, in the order in which they came.
     """
 
-    def __init__(self, engine: Engine, study: ServedStudy, items: Sequence[SimulatedItem], seed: int) -> None:
+    def __init__(self, state: State, items: Sequence[SimulatedItem], seed: int) -> None:
         self.visits: list[SimulatedVisit] = []
-        self._engine = engine
-        self._study = study
+        self._state = state
         self._items = items
         self._seed = seed
         self._newcomers = _Newcomers(seed)
@@ -120,7 +118,6 @@ class SimulatedCrowd:
         self._order = count()
         self._events: list[tuple[int, int, Iterator[float]]] = []
         self._nothing_left = False
-        self._connection: Connection  # the transaction of the present event
 
     def answer_everything(self) -> None:
         """Let people come until a new one finds nothing to answer."""
@@ -129,11 +126,10 @@ class SimulatedCrowd:
             self._later(0, self._arrivals(characters))
             while self._events:
                 self._now, _, moves = heapq.heappop(self._events)
-                with writing(self._engine) as self._connection:
-                    if self._now - self._searched >= _SEARCH_EVERY:
-                        self._searched = self._now
-                        Allocation(self._connection, self._study.rules, self._now).return_overdue()
-                    seconds = next(moves, None)
+                if self._now - self._searched >= _SEARCH_EVERY:
+                    self._searched = self._now
+                    return_overdue(self._state, self._now)
+                seconds = next(moves, None)
                 if seconds is not None:
                     self._later(seconds, moves)
 
@@ -151,39 +147,23 @@ class SimulatedCrowd:
 
     def _visit(self, visit: SimulatedVisit, character: _Character) -> Iterator[float]:
         """Do what one person does; between two steps, yield the seconds that pass."""
-        study, random = self._study, Random(f"{self._seed} {visit.name}")
+        state, random = self._state, Random(f"{self._seed} {visit.name}")
+        language = state.study.folder.plan.languages[0]
         admitted = admit_from_platform(
-            self._connection,
-            study,
-            "platform",
-            visit.name,
-            study.folder.plan.languages[0],
-            now=self._now,
-            newcomers=self._newcomers,
+            state, "platform", visit.name, language, self._now, newcomers=self._newcomers
         )
         assert admitted is not None  # noqa: S101 - new people are let in
-
-        def person() -> Participant:
-            found = steps.person_of(self._connection, study, admitted.person)
-            assert found is not None  # noqa: S101 - nobody is erased
-            return found
-
+        person = admitted.person
         yield _READING
-        steps.consent(self._connection, study, person())
-        told = {one.name: random.randrange(len(one.choices)) for one in study.folder.plan.demographics}
-        steps.tell_background(self._connection, study, person(), told)
+        steps.consent(state, person, self._now)
+        told = {one.name: random.randrange(len(one.choices)) for one in state.study.folder.plan.demographics}
+        steps.tell_background(state, person, told, self._now)
         yield _READING
-        steps.read_instruction(self._connection, study, person())
-        while (now := person()).stage == "training":
-            shown = steps.next_training(self._connection, study, now, self._now)
-            assert shown is not None  # noqa: S101 - otherwise the training is over
-            item = replace(self._items[shown.number], difficulty=0.0)  # nobody hurries, and there is feedback
-            yield simulated_seconds(character.training, random)
-            answer = simulated_answer(item, character.training, random)
-            steps.answer_training(self._connection, study, person(), shown.number, answer, now=self._now)
+        steps.read_instruction(state, person, self._now)
+        yield from self._train(person, character, random)
         for _ in range(_MOST_WAITS):
-            while (now := person()).answers_tasks:
-                given = steps.next_task(self._connection, study, now, self._now)
+            while person.answers_tasks:
+                given = steps.next_task(state, person, self._now)
                 if not isinstance(given, ShownTask):
                     visit.waits = given == "wait"
                     break
@@ -192,18 +172,30 @@ class SimulatedCrowd:
                     return
                 yield simulated_seconds(character.kind, random)
                 answer = simulated_answer(self._items[given.number], character.kind, random)
-                steps.save_answer(self._connection, study, person(), given.number, answer, now=self._now)
+                steps.save_answers(state, person, [SentAnswer(number=given.number, answer=answer)], self._now)
                 visit.answered += 1
             if not visit.waits:
                 break
             yield _TRY_AGAIN
             visit.waits = False
-        if person().answers_tasks:
+        if person.answers_tasks:
             visit.end = "done"
             self._nothing_left |= not visit.answered
         else:
             visit.end = "stopped" if visit.answered else "refused"
             self._nothing_left = False
+
+    def _train(self, person: Person, character: _Character, random: Random) -> Iterator[float]:
+        """Answer the training, if there is one."""
+        while person.stage == "training":
+            shown = steps.next_training(self._state, person, self._now)
+            assert shown is not None  # noqa: S101 - otherwise the training is over
+            item = replace(self._items[shown.number], difficulty=0.0)  # nobody hurries, and there is feedback
+            yield simulated_seconds(character.training, random)
+            answer = simulated_answer(item, character.training, random)
+            steps.answer_training(
+                self._state, person, SentAnswer(number=shown.number, answer=answer), self._now
+            )
 
 
 def _characters(seed: int) -> Iterator[tuple[str, _Character]]:
@@ -228,6 +220,11 @@ class _Newcomers(NewPeople):
 
     def __init__(self, seed: int) -> None:
         self._random = Random(f"newcomers {seed}")
+        self._ids = Random(f"ids {seed}")
+
+    def id(self) -> str:
+        """Return the id of a new person."""
+        return f"{self._ids.getrandbits(80):020x}"
 
     def pseudonym(self, external: str) -> str:
         """Return the id of a simulated person as their pseudonym.
@@ -280,14 +277,17 @@ def collect_from_simulated_people(
         SimulatedItem(task.first_known or str(item.outputs), task.labels, difficulty(item))
         for task, item in zip(loaded.tasks, asked, strict=True)
     ]
-    engine = open_database(database_url(folder.path, None))
+    journal = Journal(database_url(folder.path, None))
     try:
-        with writing(engine) as connection:
-            served = register(connection, loaded, 0)
-        crowd = SimulatedCrowd(engine, served, items, seed)
+        if not journal.take():
+            raise UsageError("another process writes to this study's database: end it first")
+        state = State(loaded, journal.events(loaded.key))
+        register([state], 0)
+        crowd = SimulatedCrowd(state, items, seed)
         crowd.answer_everything()
+        journal.append(state.unwritten())
     finally:
-        engine.dispose()
+        journal.close()
     visits = crowd.visits
     return SimulatedCollection(
         sum(one.answered for one in visits),

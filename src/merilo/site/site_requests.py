@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 from urllib.parse import parse_qs
 
@@ -27,7 +27,7 @@ class VisitorCookies:
     """Signs and reads the site's cookies.
 
     `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one
-    study, without their number.
+    study.
 
     Args:
         key: the key of the signatures.
@@ -41,7 +41,6 @@ class VisitorCookies:
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
         self._secret = Signer(key, salt="secret", digest_method=sha256)
         self._form = Signer(key, salt="form", digest_method=sha256)
-        self._mask = sha256(f"mask {key}".encode()).digest()
 
     def new_visit(self) -> str:
         """Return the cookie of a browser that comes for the first time."""
@@ -59,28 +58,20 @@ class VisitorCookies:
         """Return whether a form was made for the browser that sends it; tokens are made for its own cookies alone."""
         return hmac.compare_digest(self.form_token(visit).encode(), token.encode())
 
-    def person(self, number: int) -> str:
-        """Return the cookie of a person."""
-        nonce = secrets.token_bytes(8)
-        return self._person.sign(f"{nonce.hex()}{number ^ self._masking(nonce):016x}").decode()
+    def person(self, person: str) -> str:
+        """Return the cookie of a person, given by their random id."""
+        return self._person.sign(person).decode()
 
-    def person_of(self, cookie: str | None) -> int | None:
-        """Return the number of the person whom a cookie names.
+    def person_of(self, cookie: str | None) -> str:
+        """Return the id of the person whom a cookie names; an empty text without a cookie that this site made lately.
 
-        `None` if it is missing, too old or not made by this site. A cookie may come from the future: the clocks
-        of two server processes differ, or a clock was set right.
+        A cookie may come from the future: a clock was set right.
         """
-        if not cookie:
-            return None
         try:
-            text, made = self._person.unsign(cookie, return_timestamp=True)
-            nonce, hidden = bytes.fromhex(text[:16].decode()), int(text[16:], 16)
-        except (BadSignature, ValueError):
-            return None
-        return None if time.time() - made.timestamp() > LIFETIME else hidden ^ self._masking(nonce)
-
-    def _masking(self, nonce: bytes) -> int:
-        return int.from_bytes(blake2b(nonce, key=self._mask, digest_size=8).digest())
+            text, signed = self._person.unsign(cookie or "", return_timestamp=True)
+        except BadSignature:
+            return ""
+        return "" if time.time() - signed.timestamp() > LIFETIME else text.decode()
 
     def secret_of(self, text: str) -> bytes:
         """Return a secret that follows from a text and the key of this site."""

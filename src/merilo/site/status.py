@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, sqrt
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, and_, case, distinct, func, literal_column, select
 
 from merilo.errors import DataError
 from merilo.participation import Participation
@@ -30,8 +30,8 @@ from merilo.site.answer_export import (
     table_rows,
 )
 from merilo.site.people_counts import count_people
-from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE, STUDY, TASK, TEST
 from merilo.site.served_study import ServedStudy
+from merilo.site.state import State
 from merilo.statistics.crossed import student_quantile
 from merilo.studies.plan_figures import arm_figures, paid_work
 
@@ -191,53 +191,24 @@ class SiteCounts:
         return self.needed - self.answered
 
 
-def read_counts(connection: Connection, study: ServedStudy) -> SiteCounts:
-    """Read the counts.
-
-    Args:
-        connection: a transaction that reads one state.
-        study: the registered study.
-    """
-    number = study.rules.study
-    tests = and_(TASK.c.study == number, TASK.c.kind == TEST)
-    items, needed, unassigned, full = connection.execute(
-        select(
-            func.count(), func.coalesce(func.sum(TASK.c.needed), 0), func.coalesce(func.sum(TASK.c.open), 0),
-            func.coalesce(func.sum(case((TASK.c.open == 0, 1), else_=0)), 0),
-        ).where(tests)
-    ).one()  # fmt: skip
-    mine = and_(_open(study), RESPONSE.c.place > 0)
-    in_hand, held, latest = connection.execute(
-        select(
-            func.count(RESPONSE.c.given), func.coalesce(func.sum(case((RESPONSE.c.counts, 1), else_=0)), 0),
-            func.max(RESPONSE.c.given),
-        ).where(mine)
-    ).one()  # fmt: skip
-    waiting = connection.scalar(
-        select(func.count(distinct(RESPONSE.c.task)))
-        .select_from(RESPONSE)
-        .join(TASK, and_(TASK.c.study == RESPONSE.c.study, TASK.c.number == RESPONSE.c.task))
-        .where(mine, RESPONSE.c.counts, TASK.c.open == 0)
-    )
-    people = connection.execute(
-        select(
-            PERSON.c.stage, func.count().label("people"), func.sum(PERSON.c.controls).label("controls"),
-            func.sum(PERSON.c.controls_right).label("right"),
-        ).where(PERSON.c.study == number, PERSON.c.stage != ERASED).group_by(PERSON.c.stage).order_by(PERSON.c.stage)
-    ).all()  # fmt: skip
-    paused = connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == number))
+def read_counts(state: State) -> SiteCounts:
+    """Count the tasks and the people of a study."""
+    tests, people = state.rules.tests, state.people
+    pending = [people[name].tasks[task] for name, task in state.pending if not state.rules.is_training(task)]
+    waiting = {held.task for held in pending if held.counts}
+    in_hand = [held.given for held in pending if held.given is not None]
     return SiteCounts(
-        paused=bool(paused),
-        items=items,
-        needed=int(needed),
-        unassigned=int(unassigned),
-        held=int(held),
-        complete=int(full) - int(waiting or 0),
-        in_hand=int(in_hand),
-        latest=latest,
-        stages=tuple((row.stage, int(row.people)) for row in people),
-        controls=sum(int(row.controls) for row in people),
-        controls_right=sum(int(row.right) for row in people),
+        paused=state.paused,
+        items=tests,
+        needed=tests * state.rules.overlap,
+        unassigned=sum(state.open),
+        held=sum(held.counts for held in pending),
+        complete=sum(not needed and task not in waiting for task, needed in enumerate(state.open)),
+        in_hand=len(in_hand),
+        latest=max(in_hand, default=None),
+        stages=tuple(sorted(Counter(one.stage for one in people.values()).items())),
+        controls=sum(one.controls for one in people.values()),
+        controls_right=sum(one.controls_right for one in people.values()),
     )
 
 
@@ -273,41 +244,31 @@ class Worker(NamedTuple):
     last_seen: int
 
 
-def read_people(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> list[Worker]:
+def read_people(state: State, answers: pl.DataFrame) -> list[Worker]:
     """Read the people of a study, those with most answers first.
 
     Args:
-        connection: a transaction that reads.
-        study: the registered study.
+        state: the study.
         answers: its answers, from `read_answers`.
     """
     texts = answers["answer"].unique().to_list()
-    test = (pl.col("task") < study.rules.tests) & ~pl.col("answer").is_in([
+    test = (pl.col("task") < state.rules.tests) & ~pl.col("answer").is_in([
         text for text in texts if may_be_mine(text)
     ])  # fmt: skip
     work = {
-        row["person"]: row
-        for row in answers.group_by("person")
-        .agg(
-            tests=test.sum(), n=pl.len(), seconds=pl.col("seconds").median(), latest=pl.col("answered").max()
-        )
+        row["pseudonym"]: row
+        for row in answers.group_by("pseudonym")
+        .agg(tests=test.sum(), n=pl.len(), seconds=pl.col("seconds").median())
         .iter_rows(named=True)
     }
     judged = [row["seconds"] for row in work.values() if row["n"] >= ENOUGH_ANSWERS]
     fastest = (
         min(HASTY_SECONDS, float(np.median(judged)) / HASTY_FACTOR) if len(judged) >= ENOUGH_PEOPLE else 0.0
     )
-    latest = (
-        select(RESPONSE.c.person, func.max(RESPONSE.c.given).label("given"))
-        .where(_open(study))
-        .group_by(RESPONSE.c.person)
-    )
-    opened = {row.person: row.given for row in connection.execute(latest)}
-    reward, nothing = answer_reward(study), {"tests": 0, "n": 0, "seconds": None, "latest": None}
-    here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    reward, nothing = answer_reward(state.study), {"tests": 0, "n": 0, "seconds": None}
     people = []
-    for person in connection.execute(select(PERSON).where(here)):
-        own = work.get(person.id, nothing)
+    for person in state.people.values():
+        own = work.get(person.pseudonym, nothing)
         people.append(
             Worker(
                 pseudonym=person.pseudonym,
@@ -321,18 +282,10 @@ def read_people(connection: Connection, study: ServedStudy, answers: pl.DataFram
                 seconds=own["seconds"],
                 hasty=own["n"] >= ENOUGH_ANSWERS and own["seconds"] <= fastest,
                 earned=None if reward is None else round(own["n"] * reward, 6),
-                last_seen=max(person.created, own["latest"] or 0, opened.get(person.id) or 0),
+                last_seen=person.last_seen,
             )
         )
     return sorted(people, key=lambda one: (-one.answers, one.pseudonym))
-
-
-def _open(study: ServedStudy) -> ColumnElement[bool]:
-    """Select the tasks of a study that were given and not answered.
-
-    The sum keeps SQLite from searching all responses of the study: the index of open responses is much smaller.
-    """
-    return and_(RESPONSE.c.study + 0 == study.rules.study, RESPONSE.c.state == literal_column(f"'{OPEN}'"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,19 +359,16 @@ class SiteStatus:
         return None if pay is None else pay * (1 + (self.study.arm.pay.commission or 0.0))
 
 
-def site_status(
-    connection: Connection, study: ServedStudy, now: int, *, estimate: bool = False
-) -> SiteStatus:
+def site_status(state: State, now: int, *, estimate: bool = False) -> SiteStatus:
     """Compute how a served study stands.
 
     Args:
-        connection: a transaction that reads one state.
-        study: the registered study.
+        state: the study.
         now: the time, in milliseconds since 1970.
         estimate: also compute the main metric so far.
     """
-    table = read_answers(connection, study)
-    counted = collected_rows(connection, study, table)
+    study, table = state.study, read_answers(state)
+    counted = collected_rows(state, table)
     status = None
     if counted.height:
         try:
@@ -430,12 +380,12 @@ def site_status(
     return SiteStatus(
         study=study,
         at=now,
-        counts=read_counts(connection, study),
+        counts=read_counts(state),
         status=status,
         paid=_paid(study, table),
         times=holding["answered"].to_numpy(),
-        people=read_people(connection, study, table),
-        came=count_people(connection, study, now),
+        people=read_people(state, table),
+        came=count_people(state, now),
     )
 
 
@@ -492,5 +442,5 @@ class Statuses:
 
     async def _compute(self, study: ServedStudy, kept: _Kept) -> None:
         began, now = time.monotonic(), self._site.clock.now()
-        kept.found = await self._site.read(lambda connection: site_status(connection, study, now))
+        kept.found = await self._site.read(study, lambda state: site_status(state, now))
         kept.due = time.monotonic() + REST * (time.monotonic() - began)

@@ -108,7 +108,7 @@ class VisitorLimits:
         #: People made from ids of platforms from one address: made-up ids would hold items that others could answer.
         self.people: SteadyLimit[str] = SteadyLimit(200, 20.0, clock=clock)
         #: Answers of one person.
-        self.answers: SteadyLimit[int] = SteadyLimit(100, 0.1, clock=clock)
+        self.answers: SteadyLimit[str] = SteadyLimit(100, 0.1, clock=clock)
 
     def before_code(self, request: Request) -> None:
         """Refuse codes from an address that sent too many wrong ones.
@@ -134,12 +134,12 @@ class VisitorLimits:
         if not is_here(address):
             self.people.count(address)
 
-    def answer(self, request: Request, person: int) -> None:
+    def answer(self, request: Request, person: str) -> None:
         """Count an answer.
 
         Args:
             request: the request.
-            person: the number of the person.
+            person: the id of the person.
 
         Raises:
             TooManyRequestsError: the person sends answers faster than a human being can give them.

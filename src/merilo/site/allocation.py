@@ -1,0 +1,231 @@
+"""Who gets which task next, and which answers are taken: decisions that become events of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Literal, TypeAlias
+
+from merilo.site.state import Held, Person, State
+
+Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
+Without: TypeAlias = Literal["done", "wait", "most"]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTask:
+    """A task that a person has before them.
+
+    Attributes:
+        task: its number in the study.
+        place: its place in the person's order, from 1.
+        late: when the study's time limit ends, in milliseconds since 1970; `None` without one.
+        beside: the further tasks of the page.
+    """
+
+    task: int
+    place: int
+    late: int | None
+    beside: tuple[GivenTask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentAnswer:
+    """An answer that a form holds.
+
+    Attributes:
+        number: the task's number.
+        answer: the answer; empty for a skipped item.
+        skipped: whether the person skips the item because they may have written it; a skipped control item is
+            not judged.
+        comment: the person's remark on the item.
+        signals: signals of help by AI, as JSON.
+    """
+
+    number: int
+    answer: str
+    skipped: bool = False
+    comment: str | None = None
+    signals: str | None = None
+
+
+def give(state: State, person: Person, now: int, most: int | None = None) -> GivenTask | Without:
+    """Give a person the tasks of their next page, or again those that they have not answered.
+
+    Args:
+        state: the study.
+        person: the person.
+        now: the time, in milliseconds since 1970.
+        most: the most tasks of the person; those whose time ran out are no part of it. `None` without a limit.
+
+    Returns:
+        The first task of the page, with the others beside it; "done" if the person can get no more, "wait" if
+        all tasks left are with others, "most" if they reached the limit of tasks.
+    """
+    for held in state.latest(person):
+        if held.state == "open" and held.given is None:  # the next turn of a dialogue, whose time starts now
+            due, late = state.rules.ends(now)
+            state.record(now, "given", person.id, held.task, due=due, late=late)
+        elif held.state == "open" and held.is_over(now):
+            state.record(now, "expired", person.id, held.task)
+    if (page := before(state, person, now)) is not None:
+        return page
+    place = person.tasks[person.order[-1]].place + 1 if person.order else 1
+    chosen: list[int] = []
+    reason: Without = "done"
+    while len(chosen) < state.rules.on_screen:
+        task = _next_task(state, person, place + len(chosen), chosen, most)
+        if isinstance(task, str):
+            reason = task
+            break
+        chosen.append(task)
+    if not chosen:
+        return reason
+    due, late = state.rules.ends(now, len(chosen))
+    for at, task in enumerate(chosen):
+        state.record(now, "given", person.id, task, place=place + at, due=due, late=late)
+    page = before(state, person, now)
+    assert page is not None  # noqa: S101 - just given
+    return page
+
+
+def _next_task(
+    state: State, person: Person, place: int, chosen: Sequence[int], most: int | None
+) -> int | Without:
+    """Choose the task of a place in a person's order, besides those that are chosen for the same page."""
+    if most is not None:
+        used = sum(person.tasks[task].state != "expired" for task in person.order)
+        if used + len(chosen) >= most:
+            return "most"
+    if state.rules.control_at(person.seed, place):
+        had = {*person.tasks, *person.withheld, *chosen}
+        if (control := state.rules.next_control(person.seed, had)) is not None:
+            return control
+    for task in state.free_from(person, state.rules.start_at(person.seed, place), chosen):
+        turns = state.turns_with(task)
+        if all(state.open[turn] and not person.never_gets(turn) for turn in turns):
+            return turns[0]
+    return "wait" if _held_by_others(state, person) else "done"
+
+
+def _held_by_others(state: State, person: Person) -> bool:
+    """Whether a task that the person has not had is with somebody else, who may not answer it."""
+    return any(
+        holder != person.id and state.people[holder].tasks[task].counts and not person.never_gets(task)
+        for holder, task in state.pending
+    )
+
+
+def before(state: State, person: Person, now: int) -> GivenTask | None:
+    """Return the tasks that a person has before them; `None` if `give` has to be asked."""
+    page = [
+        GivenTask(held.task, held.place, held.late)
+        for held in state.latest(person)
+        if held.state == "open" and held.given is not None and not held.is_over(now)
+    ]
+    ordered = sorted(page, key=attrgetter("place"))
+    return replace(ordered[0], beside=tuple(ordered[1:])) if ordered else None
+
+
+def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> dict[int, Taken]:
+    """Save the answers of a page.
+
+    They share equally the time since the page was sent or a part of it was answered.
+
+    Returns:
+        Number of a task -> "saved"; "repeated" if it was answered before (the first answer stays); "late" after the
+        time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if they never had it.
+    """
+    since = _page_since(state, person, sent)
+    taken = {one.number: _save(state, person, one, (now, since, len(sent))) for one in sent}
+    if state.rules.on_screen > 1 and state.rules.time_limit is None:
+        # Who has answered a part of a page keeps its other tasks for the time of a lease.
+        rest = [held.task for held in state.latest(person) if held.state == "open" and not held.is_over(now)]
+        if rest:
+            state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now)[0])
+    return taken
+
+
+def _save(state: State, person: Person, one: SentAnswer, times: tuple[int, int | None, int]) -> Taken:
+    now, since, among = times
+    held = person.tasks.get(one.number)
+    refused = _why_not(state, person, held, now)
+    if held is None or held.given is None or refused is not None:
+        return refused or "not_given"
+    judged = not state.rules.is_test(one.number) and not one.skipped
+    state.record(
+        now, "answered", person.id, one.number,
+        seconds=(now - (held.given if since is None else since)) / (1000 * among),
+        answer=one.answer or None, right=state.study.is_right(one.number, one.answer) if judged else None,
+        skipped=one.skipped or None, comment=one.comment, signals=one.signals,
+    )  # fmt: skip
+    return "saved"
+
+
+def _why_not(state: State, person: Person, held: Held | None, now: int) -> Taken | None:
+    """Tell why an answer is not taken; `None` if it can be: also after its time, while nobody else has the place."""
+    if held is None or held.given is None:
+        return "not_given"
+    if held.state == "answered":
+        return "repeated"
+    if held.late is not None and now > held.late:
+        if held.state == "open":
+            state.record(now, "expired", person.id, held.task)
+        return "late"
+    if held.state == "open":
+        return None
+    if held.state != "expired" or state.rules.dialogues or not person.answers_tasks:
+        return "passed_on"
+    return None if not state.rules.is_test(held.task) or state.open[held.task] else "passed_on"
+
+
+def _page_since(state: State, person: Person, sent: Sequence[SentAnswer]) -> int | None:
+    """Return when a person sent the last answers of the page of some tasks; `None` before the first ones."""
+    if state.rules.on_screen == 1:
+        return None
+    tasks = {one.number for one in sent}
+    pages = {held.given for task in tasks if (held := person.tasks.get(task))}
+    times = [
+        held.answered
+        for task in person.order
+        if task not in tasks and (held := person.tasks[task]).given in pages and held.answered is not None
+    ]
+    return max(times, default=None)
+
+
+def tasks_that_count_again(state: State, person: Person) -> tuple[list[int], int]:
+    """Return the answered tasks of a person whose places are still free, and how many have gone to others.
+
+    A dialogue counts again as a whole, if the person gave all its answers and all its places are free.
+    """
+    lost = [task for task in person.order if state.rules.is_test(task)]
+    lost = sorted(task for task in lost if (one := person.tasks[task]).state == "answered" and not one.counts)
+    free = {task for task in lost if state.open[task]}
+    again = [task for task in lost if free.issuperset(state.turns_with(task))]
+    return again, len(lost) - len(again)
+
+
+def return_overdue(state: State, now: int) -> int:
+    """Give the places of tasks that were not answered in time back to others; return their number.
+
+    All places of a person go back if the baseline would exclude them and they have done nothing for the time of a
+    lease. If they come back, they take the places that are still free.
+    """
+    places = 0
+    for holder, task in sorted(state.pending, key=lambda one: (one[1], one[0])):
+        held = state.people[holder].tasks[task]
+        if held.state == "open" and held.due is not None and now > held.due:
+            state.record(now, "expired", holder, task)
+            places += 1
+    since = now - round(1000 * state.rules.lease)
+    for person in [*state.people.values()]:
+        away = (
+            person.stage == "working" and person.last_seen < since and person.controls_right < person.controls
+        )
+        if away and state.rules.excludes(person.controls, person.controls_right):
+            counted = sum(held.counts for held in person.tasks.values())
+            if counted:
+                state.record(now, "released", person.id)
+                places += counted
+    return places

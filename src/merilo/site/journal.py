@@ -1,0 +1,475 @@
+"""The log of events that is the site: one table in SQLite or PostgreSQL, one process that writes, many that read.
+
+Everything else is the fold of the log, see `merilo.site.state`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from pydantic_core import from_json
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from merilo.atomic_write import OWNER
+from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+
+#: The database's file in a study's folder.
+DATABASE_FILE: Final = "site.db"
+
+#: The environment variable with the database's address, for containers, where every command uses the same database.
+DATABASE_VARIABLE: Final = "MERILO_SITE_DATABASE"
+
+#: Seconds that SQLite waits for another process.
+_PATIENCE: Final = 30
+
+#: A computer that has gone away without a word is noticed within half a minute.
+_ALIVE: Final = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+
+#: What a connection asks of PostgreSQL: a commit is on the disk before it returns, also where the server's default is
+#: otherwise, and a transaction that hangs stops the others for half a minute at most.
+_DEMANDS: Final = """
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+                  WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+       set_config('idle_in_transaction_session_timeout', '30s', false)
+"""
+
+#: The number of the lock of PostgreSQL that the process holds that writes.
+_WRITER_LOCK: Final = 7_203_311
+
+#: Rows that are read at once.
+_BLOCK: Final = 20_000
+
+_METADATA: Final = MetaData()
+EVENT: Final = Table(
+    "event",
+    _METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # 1, 2, 3 ...: two writers would collide
+    Column("at", BigInteger, nullable=False),  # milliseconds since 1970
+    Column("study", String(40), nullable=False),  # its key; empty for the server's own settings
+    Column("kind", String(16), nullable=False),
+    Column("person", String(24), nullable=False),  # their random id; empty if it concerns nobody
+    Column("task", Integer),
+    Column("data", Text, nullable=False),  # JSON; empty without any
+    Index("ix_event_person", "person"),
+)
+
+#: The kind of an event whose content was erased.
+ERASED: Final = "erased row"
+
+
+class Event(NamedTuple):
+    """Something that happened.
+
+    Attributes:
+        at: when, in milliseconds since 1970.
+        kind: what; see `State.apply`.
+        person: the id of the person whom it concerns.
+        task: the number of the task that it concerns.
+        data: more, as JSON.
+    """
+
+    at: int
+    kind: str
+    person: str = ""
+    task: int | None = None
+    data: str = ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the content of `data`."""
+        return cast("dict[str, Any]", from_json(self.data)) if self.data else {}
+
+
+class LogEntry(NamedTuple):
+    """What is written together: events of one study, and whom the log must forget before.
+
+    Attributes:
+        study: the key of the study; empty for the server's own settings.
+        events: the events.
+        forget: the id of a person whose events are erased; empty for nobody.
+        invitations: the hashes of invitations that are erased.
+    """
+
+    study: str
+    events: Sequence[Event] = ()
+    forget: str = ""
+    invitations: frozenset[str] = frozenset()
+
+    @property
+    def erases(self) -> bool:
+        """Return whether the log must forget something."""
+        return bool(self.forget or self.invitations)
+
+
+def facts_text(facts: dict[str, Any]) -> str:
+    """Return facts as the JSON of an event; those that are `None` are left out."""
+    told = {name: value for name, value in facts.items() if value is not None}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+
+
+def database_url(folder: Path, given: str | None) -> URL:
+    """Return the address of the database.
+
+    Args:
+        folder: the study's folder, where SQLite's file lies by default.
+        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the
+            environment.
+
+    Raises:
+        UsageError: the address is not one of SQLite or PostgreSQL.
+    """
+    given = given or os.environ.get(DATABASE_VARIABLE)
+    if not given:
+        return URL.create("sqlite", database=str(folder / DATABASE_FILE))
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        url = None
+    backend = url.get_backend_name() if url is not None else ""
+    if url is None or backend not in {"sqlite", "postgresql", "postgres"}:
+        raise UsageError(
+            "takes an address such as postgresql://user@host/name or sqlite:///file.db",
+            field=argument("database"),
+        )
+    return url if backend == "sqlite" else url.set(drivername="postgresql+psycopg")
+
+
+class Journal:
+    """The log in its database; a new database gets the table.
+
+    Args:
+        url: the database.
+
+    Raises:
+        DataError: the database belongs to another program.
+        InputError: it cannot be reached, or is damaged.
+        MissingPartError: the extra `postgres` is missing.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self._lock: IO[bytes] | None = None
+        self._connection: Connection | None = None
+        self._last: int | None = None
+        try:
+            with self._refusing():
+                self._make_table()
+        except BaseException:
+            self.engine.dispose()
+            raise
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Return whether the database is SQLite."""
+        return self.engine.dialect.name == "sqlite"
+
+    @property
+    def name(self) -> str:
+        """Return the database's name for messages, without a password."""
+        return str(self.url.database) if self.is_sqlite else self.url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        """Let another process write, and close the database."""
+        if self._connection is not None:
+            with suppress(SQLAlchemyError):
+                self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        self.engine.dispose()
+
+    def take(self) -> bool:
+        """Become the process that writes, until `close`; return whether no other process does."""
+        if self._connection is not None:
+            return True
+        if self.is_sqlite and self.url.database and self._lock is None:
+            lock = os.fdopen(os.open(f"{self.url.database}.lock", os.O_WRONLY | os.O_CREAT, OWNER), "wb")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                return False
+            self._lock = lock
+        connection = self.engine.connect()
+        if not self.is_sqlite:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_WRITER_LOCK})").scalar():
+                connection.close()
+                return False
+        self._connection = connection
+        return True
+
+    def events(self, study: str, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """Read the events of a study in their order.
+
+        Args:
+            study: the key of the study; empty for the server's own settings.
+            kinds: the kinds to read. Default: all.
+        """
+        columns = (EVENT.c.at, EVENT.c.kind, EVENT.c.person, EVENT.c.task, EVENT.c.data)
+        query = select(*columns).where(EVENT.c.study == study).order_by(EVENT.c.id)
+        if kinds is not None:
+            query = query.where(EVENT.c.kind.in_(list(kinds)))
+        with (
+            self._refusing(),
+            self.engine.connect() as connection,
+            closing(connection.execute(query)) as rows,
+        ):
+            while block := rows.cursor.fetchmany(_BLOCK):  # rows as the driver gives them
+                yield from map(Event._make, block)
+
+    def settings(self) -> dict[str, str]:
+        """Return the server's settings by name: the key of the cookies, the author's secret, addresses."""
+        return {one.facts["name"]: one.facts["value"] for one in self.events("", ["setting"])}
+
+    def latest(self) -> int:
+        """Return the latest time in the log, in milliseconds since 1970; 0 for an empty one."""
+        with self._refusing(), self.engine.connect() as connection:
+            return int(connection.scalar(select(func.max(EVENT.c.at))) or 0)
+
+    def append(self, entries: Sequence[LogEntry]) -> None:
+        """Write entries in one transaction; they are on the disk when this returns.
+
+        A connection to PostgreSQL that was lost is made again once.
+
+        Raises:
+            SQLAlchemyError: the database cannot write; nothing was written.
+            DataError: another process writes.
+        """
+        if (
+            self._connection is None and self._last is not None
+        ):  # it was lost, and was not there when asked again
+            self._again(entries)
+            return
+        try:
+            self._append(entries)
+        except SQLAlchemyError as error:
+            if self.is_sqlite or not _is_lost(error):
+                raise
+            self._again(entries)
+
+    def _append(self, entries: Sequence[LogEntry]) -> None:
+        connection = self._writing()
+        last = self._latest_id(connection) if self._last is None else self._last
+        rows = [
+            {"id": at, "study": study, **one._asdict()}
+            for at, (study, one) in enumerate(
+                ((entry.study, one) for entry in entries for one in entry.events), last + 1
+            )
+        ]
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
+        try:
+            for entry in entries:
+                _forget(connection, entry)
+            if rows:
+                connection.execute(insert(EVENT), rows)
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            with suppress(SQLAlchemyError):
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+        finally:
+            _rest(connection)
+        self._last = last + len(rows)
+        if self.is_sqlite and any(entry.erases for entry in entries):
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            _rest(connection)
+
+    def _writing(self) -> Connection:
+        """Return the connection of the process that writes."""
+        if self._connection is None:
+            raise DataError("another process writes to the database", file=self.name)
+        return self._connection
+
+    @staticmethod
+    def _latest_id(connection: Connection) -> int:
+        latest = connection.scalar(select(func.max(EVENT.c.id)))
+        _rest(connection)
+        return int(latest or 0)
+
+    def _again(self, entries: Sequence[LogEntry]) -> None:
+        """Write what a lost connection may have written already: the ids of the events tell."""
+        last, count = self._last, sum(len(entry.events) for entry in entries)
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+        self.take()
+        stored = self._latest_id(self._writing())
+        if last is not None and count and stored == last + count:
+            self._last = stored
+            return
+        self._last = stored
+        self._append(entries)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            original = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+            raise InputError(f"cannot be read ({original})", file=self.name) from error
+
+    def _make_table(self) -> None:
+        """Make the table of a new database; refuse one in which another program keeps its tables."""
+        tables = set(inspect(self.engine).get_table_names())
+        if EVENT.name in tables:
+            columns = {column["name"] for column in inspect(self.engine).get_columns(EVENT.name)}
+            if columns != set(EVENT.c.keys()):
+                raise DataError(
+                    f"belongs to another program or version (its table 'event' has other columns); give another "
+                    f"{argument('database')}",
+                    file=self.name,
+                )
+        elif tables and self.is_sqlite:
+            raise DataError(
+                f"belongs to another program (it has the table '{min(tables)}'); give another {argument('database')}",
+                file=self.name,
+            )
+        else:
+            with self.engine.begin() as connection:
+                _METADATA.create_all(connection)
+
+
+def _rest(connection: Connection) -> None:
+    """End the transaction that SQLAlchemy begins by itself, so that the next one is ours."""
+    if connection.in_transaction():
+        connection.rollback()
+
+
+def _forget(connection: Connection, entry: LogEntry) -> None:
+    """Erase what the log says about a person, and the invitations of a name."""
+    gone = {"kind": ERASED, "person": "", "task": None, "data": ""}
+    here = EVENT.c.study == entry.study
+    if entry.forget:
+        connection.execute(update(EVENT).where(here, EVENT.c.person == entry.forget).values(gone))
+    if entry.invitations:
+        query = select(EVENT.c.id, EVENT.c.data).where(here, EVENT.c.kind == "invited")
+        rows = [
+            row.id for row in connection.execute(query) if json.loads(row.data)["hash"] in entry.invitations
+        ]
+        connection.execute(update(EVENT).where(EVENT.c.id.in_(rows)).values(gone))
+
+
+def _engine(url: URL) -> Engine:
+    try:
+        if url.get_backend_name() == "sqlite":
+            _hide(url.database)
+            engine = create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
+            event.listen(engine, "connect", _durable)
+            return engine
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5, **_ALIVE})
+    except ModuleNotFoundError:
+        raise MissingPartError(
+            "PostgreSQL needs the extra 'postgres': pip install 'merilo[postgres]'"
+        ) from None
+    event.listen(engine, "connect", _acknowledged)
+    return engine
+
+
+def _hide(database: str | None) -> None:
+    """Let nobody but its owner read a database of SQLite: it has the key of the cookies and the ids of people."""
+    if not database or database == ":memory:":
+        return
+    with suppress(OSError):  # SQLite says what is wrong; a file of somebody else stays as it is
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT, OWNER))
+    for path in (database, f"{database}-wal", f"{database}-shm"):
+        with suppress(OSError):
+            Path(path).chmod(OWNER)
+
+
+def _durable(connection: sqlite3.Connection, _record: object) -> None:
+    """A commit is on the disk before it returns; readers do not wait for the writer."""
+    connection.isolation_level = None  # transactions are begun by the writer
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "secure_delete=ON",  # what is erased is overwritten, also in free pages
+        "temp_store=MEMORY",
+        "cache_size=-4096",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _acknowledged(connection: DBAPIConnection, _record: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(_DEMANDS)
+    connection.commit()
+
+
+def _is_lost(error: SQLAlchemyError) -> bool:
+    """Whether PostgreSQL cannot be reached, has cut the connection, or ended the session that hung."""
+    original = getattr(error, "orig", None) or error
+    state = getattr(original, "sqlstate", None)
+    if state is None:
+        return type(original).__name__ in {"OperationalError", "InterfaceError"}
+    return str(state).startswith(("08", "57P", "25P03"))
+
+
+def back_up(url: URL, out: Path) -> None:
+    """Copy a SQLite database while it is in use; the copy is one consistent state, and is checked.
+
+    Raises:
+        UsageError: the database is PostgreSQL, which has `pg_dump` for this.
+        InputError: there is no such database, or it is damaged.
+        OutputError: the copy cannot be written.
+    """
+    if url.get_backend_name() != "sqlite":
+        raise UsageError("backs up SQLite; for PostgreSQL use pg_dump, which also works while people answer")
+    source = Path(cast("str", url.database))
+    if not source.is_file():
+        raise InputError("there is no such database", file=source)
+    part = out.with_name(f".{out.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER))
+        with (
+            closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as read,
+            closing(sqlite3.connect(part)) as copy,
+        ):
+            read.backup(copy, pages=4096)
+            (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
+        if verdict != "ok":
+            raise InputError(f"is damaged ({verdict[:200]})", file=source)
+        part.replace(out)
+    except (sqlite3.Error, OSError) as error:
+        raise OutputError(f"cannot be written ({error})", file=out) from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,490 @@
+"""Who has which task: the fold of a study's events.
+
+`State.apply` alone changes a state, and it depends on nothing but the event. So the state that a server holds in
+memory is the one that anybody reads from the log, and this is true after every event, for every task of the test:
+
+    open = overlap - number of people who hold a place of it,  open >= 0,  one answer of a person
+"""
+
+from __future__ import annotations
+
+import gc
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from merilo.site.journal import Event, LogEntry, facts_text
+from merilo.site.served_study import ServedStudy
+from merilo.site.task_rules import RANKS
+
+#: What a person does next.
+#:
+#:     consent -> questions -> instruction -> training -> working <-> finished
+#:        |                                      |           |
+#:     declined                               refused     stopped         (and `excluded`, by the author)
+Stage: TypeAlias = Literal[
+    "consent", "declined", "questions", "instruction", "training", "working", "finished", "refused", "stopped",
+    "excluded",
+]  # fmt: skip
+
+#: Stages in which a person gets tasks, if there are any.
+AT_WORK: Final = frozenset({"working", "finished"})
+
+#: What became of a task: sent and not answered; answered; its time ran out; given back.
+TaskState: TypeAlias = Literal["open", "answered", "expired", "returned"]
+
+
+class Held(NamedTuple):
+    """A task that a person was given.
+
+    Attributes:
+        task: its number in the study.
+        place: its place in the person's order, from 1; 0 in the training.
+        state: what became of it.
+        counts: whether it holds one of the task's places.
+        given: when it was sent, in milliseconds since 1970; `None` for a later turn of a dialogue.
+        due: when it goes back to others; `None` if it does not.
+        late: when the study's time limit ends; `None` without one.
+        answered: when it was answered.
+        seconds: the time of the answer.
+        answer: the answer.
+        right: whether the answer to a control or training item is right; `None` if it is not judged.
+        skipped: whether the person skipped the item because they may have written it.
+        comment: the person's remark.
+        signals: signals of help by AI, as JSON.
+    """
+
+    task: int
+    place: int
+    state: TaskState
+    counts: bool
+    given: int | None = None
+    due: int | None = None
+    late: int | None = None
+    answered: int | None = None
+    seconds: float | None = None
+    answer: str | None = None
+    right: bool | None = None
+    skipped: bool = False
+    comment: str | None = None
+    signals: str | None = None
+
+    def is_over(self, now: int) -> bool:
+        """Return whether its time ran out."""
+        return (self.due is not None and now > self.due) or (self.late is not None and now > self.late)
+
+
+@dataclass(slots=True)
+class Person:
+    """A person in a study.
+
+    Attributes:
+        id: a random id, which cookies carry.
+        pseudonym: the name under which the answers are published.
+        source: how they came in: link, expert, or the platform's name.
+        external: their id or name there.
+        language: the language of the pages.
+        seed: the seed of the person's order.
+        created: when they came, in milliseconds since 1970.
+        stage: what comes next.
+        before: the stage before they were excluded, to which they return.
+        reason: why they were stopped or excluded.
+        controls: answered control items.
+        controls_right: right ones among them.
+        trained: answered training items.
+        trained_right: right ones among them.
+        completion: the code that a platform pays for.
+        declared: what they declared about help by AI; `None` if nothing.
+        background: question -> place of the chosen option; `None` if it was declined.
+        tasks: the tasks that they were given, by number.
+        order: the tasks without the training, in the order of their places.
+        withheld: own tasks, and those of other domains, which they never get: number -> "own" or "foreign".
+        last_seen: when they last came, got or answered a task.
+    """
+
+    id: str
+    pseudonym: str
+    source: str
+    external: str
+    language: str
+    seed: int
+    created: int
+    stage: Stage = "consent"
+    before: Stage | None = None
+    reason: str | None = None
+    controls: int = 0
+    controls_right: int = 0
+    trained: int = 0
+    trained_right: int = 0
+    completion: str | None = None
+    declared: str | None = None
+    background: Mapping[str, int | None] = field(default_factory=dict)
+    tasks: dict[int, Held] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+    withheld: Mapping[int, str] = field(default_factory=dict)
+    last_seen: int = 0
+
+    @property
+    def from_platform(self) -> bool:
+        """Return whether a platform sent the person; others were invited."""
+        return self.source not in {"link", "expert"}
+
+    @property
+    def answers_tasks(self) -> bool:
+        """Return whether the person gets tasks, if there are any."""
+        return self.stage in AT_WORK
+
+    def never_gets(self, task: int) -> bool:
+        """Return whether a task cannot be given to the person."""
+        return task in self.tasks or task in self.withheld
+
+
+@dataclass(slots=True)
+class Invitation:
+    """An invitation; the log keeps the hash of its code.
+
+    Attributes:
+        hash: the hash of its code.
+        name: the expert whom it is for; `None` for a link without a name.
+        domains: the domains whose items they get; empty for all.
+        created: when it was made, in milliseconds since 1970.
+        person: the id of the person who came in with it.
+        revoked: whether it opens nothing any more.
+    """
+
+    hash: str
+    name: str | None
+    domains: tuple[str, ...]
+    created: int
+    person: str | None = None
+    revoked: bool = False
+
+
+class State:
+    """A served study and everything that happened in it.
+
+    Args:
+        study: the study.
+        events: its events, in their order.
+
+    Attributes:
+        people: id -> person.
+        invitations: hash of the code -> invitation.
+        open: shape (items of the test,), how many people an item still needs.
+        pending: the tasks that were sent and are not answered: id of the person, number of the task.
+        paused: whether the author paused the study.
+        content: the hash of the tasks and settings of the first event; empty before it.
+    """
+
+    def __init__(self, study: ServedStudy, events: Iterable[Event] = ()) -> None:
+        self.study = study
+        self.rules = study.rules
+        self.people: dict[str, Person] = {}
+        self.invitations: dict[str, Invitation] = {}
+        self.open = [self.rules.overlap] * self.rules.tests
+        self.pending: set[tuple[str, int]] = set()
+        self.paused = False
+        self.content = ""
+        self._fresh: list[Event] = []  # and whom the log must forget before
+        self._forgotten: tuple[str, frozenset[str]] = ("", frozenset())
+        self._by_source: dict[tuple[str, str], str] = {}
+        chance = Random(f"ranks {study.folder.plan.seed} {study.key}")  # noqa: S311 - an order that can be repeated
+        self._rank = [chance.randrange(RANKS) for _ in study.tasks][: self.rules.tests]
+        self._free = (
+            sorted((rank, task) for task, rank in enumerate(self._rank)) if self.rules.overlap else []
+        )
+        self._turns: dict[int, list[int]] = {}
+        for task, (dialogue, _) in sorted(enumerate(study.turns), key=lambda one: (one[1], one[0])):
+            if dialogue:
+                self._turns.setdefault(dialogue, []).append(task)
+        with _without_garbage_collection():
+            for event in events:
+                self.apply(event)
+
+    def copy(self) -> State:
+        """Return a copy that another thread may read while this state goes on."""
+        copy = State.__new__(State)
+        copy.__dict__.update(self.__dict__)
+        copy.people = {
+            name: replace(one, tasks=dict(one.tasks), order=[*one.order]) for name, one in self.people.items()
+        }
+        copy.invitations = {name: replace(one) for name, one in self.invitations.items()}
+        copy.open, copy.pending = [*self.open], {*self.pending}
+        return copy
+
+    def record(self, at: int, kind: str, person: str = "", task: int | None = None, **facts: object) -> None:
+        """Let something happen: change the state, and keep the event for the log."""
+        event = Event(at, kind, person, task, facts_text(facts))
+        self.apply(event)
+        self._fresh.append(event)
+
+    def unwritten(self) -> list[LogEntry]:
+        """Return what happened and is not in the log yet, once; an empty list if there is nothing."""
+        entry = LogEntry(self.study.key, self._fresh, *self._forgotten)
+        self._fresh, self._forgotten = [], ("", frozenset())
+        return [entry] if entry.events or entry.erases else []
+
+    def apply(self, event: Event) -> None:
+        """Change the state by an event: the only place that does."""
+        if (change := _CHANGES.get(event.kind)) is not None:
+            change(self, event)
+
+    def forget(self, person: str = "", name: str | None = None) -> None:
+        """Forget a person, and the invitations that carry their name or led to them; the log will forget them too.
+
+        Args:
+            person: the id of the person; empty to forget only the invitations of a name.
+            name: the name in invitations.
+        """
+        if person:
+            gone = self.people.pop(person)
+            self._release(gone)
+            self._by_source.pop((gone.source, gone.external), None)
+        hashes = frozenset(
+            one.hash
+            for one in self.invitations.values()
+            if (person and one.person == person) or (name is not None and one.name == name)
+        )
+        self.invitations = {key: one for key, one in self.invitations.items() if key not in hashes}
+        self._forgotten = (person, hashes)
+
+    def person_from(self, source: str, external: str) -> Person | None:
+        """Return the person who came in in a way and has an id or name there."""
+        return self.people.get(self._by_source.get((source, external), ""))
+
+    def turns_with(self, task: int) -> list[int]:
+        """Return the turns of the dialogue of a task; the task alone without a dialogue."""
+        dialogue = self.study.tasks[task].dialogue if task < self.rules.tests else 0
+        return self._turns[dialogue] if dialogue else [task]
+
+    def free_from(self, person: Person, start: int, taken: Iterable[int] = ()) -> Iterator[int]:
+        """Yield the tasks that need people and that a person has not had, by their ranks from a random one on."""
+        at, besides = bisect_left(self._free, (start, -1)), set(taken)
+        for rows in (range(at, len(self._free)), range(at)):
+            for row in rows:
+                task = self._free[row][1]
+                if task not in besides and not person.never_gets(task):
+                    yield task
+
+    def latest(self, person: Person) -> list[Held]:
+        """Return a person's latest tasks, as many as a page has; in a dialogue, the first turn without an answer."""
+        if self.rules.dialogues:
+            for task in person.order:
+                if person.tasks[task].state == "open":
+                    return [person.tasks[task]]
+        return [person.tasks[task] for task in reversed(person.order[-self.rules.on_screen :])]
+
+    def _take(self, task: int) -> None:
+        self.open[task] -= 1
+        assert self.open[task] >= 0, f"task {task} has more people than it needs"  # noqa: S101 - an invariant
+        if not self.open[task]:
+            del self._free[bisect_left(self._free, (self._rank[task], task))]
+
+    def _give_back(self, task: int) -> None:
+        self.open[task] += 1
+        if self.open[task] == 1:
+            insort(self._free, (self._rank[task], task))
+
+    def _put(self, person: Person, held: Held) -> None:
+        """Let a person hold a task in another way, and keep the places and the pending tasks in step."""
+        before = person.tasks.get(held.task)
+        had = before is not None and before.counts
+        person.tasks[held.task] = held
+        if held.counts and not had:
+            self._take(held.task)
+        elif had and not held.counts:
+            self._give_back(held.task)
+        if held.state == "open":
+            self.pending.add((person.id, held.task))
+        else:
+            self.pending.discard((person.id, held.task))
+
+    def _release(self, person: Person) -> None:
+        """Give every place of a person back, those of answers too; the answers stay, and count no more."""
+        for held in [*person.tasks.values()]:
+            if held.counts or held.state == "open":
+                state = "returned" if held.state == "open" else held.state
+                self._put(person, held._replace(counts=False, state=state))
+
+    def _withhold(self, person: Person, name: str, domains: tuple[str, ...]) -> None:
+        person.withheld = self.study.withheld(name, domains)
+
+    def _began(self, event: Event) -> None:
+        self.content = event.facts["content"]
+
+    def _paused(self, event: Event) -> None:
+        self.paused = event.kind == "paused"
+
+    def _invited(self, event: Event) -> None:
+        facts = event.facts
+        name, domains = facts.get("name"), tuple(facts.get("domains", ()))
+        invitation = Invitation(facts["hash"], name, domains, event.at)
+        if name is not None:
+            # The earlier link of the same person opens nothing: two links must not make two people of one.
+            for one in self.invitations.values():
+                one.revoked |= one.name == name
+            if (person := self.person_from("expert", name)) is not None:
+                invitation.person = person.id
+                self._withhold(person, name, domains)
+        self.invitations[invitation.hash] = invitation
+
+    def _revoked(self, event: Event) -> None:
+        self.invitations.pop(event.facts.get("hash", ""), None)
+
+    def _came(self, event: Event) -> None:
+        facts = event.facts
+        person = Person(
+            event.person, facts["pseudonym"], facts["source"], facts["external"], facts["language"], facts["seed"],
+            event.at, last_seen=event.at,
+        )  # fmt: skip
+        self.people[person.id] = person
+        self._by_source[person.source, person.external] = person.id
+        if (invitation := self.invitations.get(facts.get("hash", ""))) is not None:
+            invitation.person = person.id
+            if invitation.name is not None:
+                self._withhold(person, invitation.name, invitation.domains)
+
+    def _moved(self, event: Event) -> None:
+        self.people[event.person].stage = event.facts["to"]
+
+    def _spoke(self, event: Event) -> None:
+        self.people[event.person].language = event.facts["language"]
+
+    def _declared(self, event: Event) -> None:
+        self.people[event.person].declared = event.facts["said"]
+
+    def _described(self, event: Event) -> None:
+        self.people[event.person].background = event.facts["answers"]
+
+    def _coded(self, event: Event) -> None:
+        self.people[event.person].completion = event.facts["code"]
+
+    def _given(self, event: Event) -> None:
+        """A task was sent; its dialogue's later turns are held for the person."""
+        person, task, facts = self.people[event.person], _task(event), event.facts
+        due, late = facts.get("due"), facts.get("late")
+        person.last_seen = event.at
+        place = facts.get("place", 0)
+        if task in person.tasks:  # a turn of their dialogue, or a page that is kept for them
+            self._put(person, person.tasks[task]._replace(given=event.at, due=due, late=late))
+            return
+        if self.rules.is_training(task):
+            self._put(person, Held(task, 0, "open", counts=False, given=event.at))
+            return
+        if not self.rules.dialogues:
+            self._put(person, Held(task, place, "open", self.rules.is_test(task), event.at, due, late))
+            person.order.append(task)
+            return
+        for at, turn in enumerate(self.turns_with(task)):
+            held = Held(turn, place + at, "open", counts=self.rules.is_test(turn))
+            if turn == task:
+                held = held._replace(given=event.at, due=due, late=late)
+            self._put(person, held)
+            person.order.append(turn)
+
+    def _renewed(self, event: Event) -> None:
+        person, due = self.people[event.person], event.facts["due"]
+        for task in event.facts["tasks"]:
+            self._put(person, person.tasks[task]._replace(due=due))
+
+    def _answered(self, event: Event) -> None:
+        person, task, facts = self.people[event.person], _task(event), event.facts
+        right = facts.get("right")
+        held = person.tasks[task]
+        person.last_seen = event.at
+        self._put(
+            person,
+            Held(
+                task, held.place, "answered", self.rules.is_test(task), held.given, held.due, held.late, event.at,
+                facts["seconds"], facts.get("answer", ""), right, facts.get("skipped", False), facts.get("comment"),
+                facts.get("signals"),
+            ),
+        )  # fmt: skip
+        if right is None:
+            return
+        if self.rules.is_control(task):
+            person.controls, person.controls_right = person.controls + 1, person.controls_right + right
+        elif self.rules.is_training(task):
+            person.trained, person.trained_right = person.trained + 1, person.trained_right + right
+
+    def _expired(self, event: Event) -> None:
+        """A task was not answered in time; a dialogue goes as a whole, because its next person gives every answer."""
+        person = self.people[event.person]
+        for turn in self.turns_with(_task(event)):
+            held = person.tasks[turn]
+            self._put(
+                person, held._replace(counts=False, state="expired" if held.state == "open" else held.state)
+            )
+
+    def _released(self, event: Event) -> None:
+        self._release(self.people[event.person])
+
+    def _stopped(self, event: Event) -> None:
+        person = self.people[event.person]
+        person.stage, person.reason = "stopped", _control_items(person)
+        self._release(person)
+
+    def _excluded(self, event: Event) -> None:
+        person = self.people[event.person]
+        person.before, person.stage, person.reason = person.stage, "excluded", event.facts["reason"]
+        self._release(person)
+
+    def _reinstated(self, event: Event) -> None:
+        """The author takes an exclusion back, or the server gives places back to somebody who came again."""
+        person, facts = self.people[event.person], event.facts
+        if person.stage == "excluded":
+            person.stage, person.before = person.before or "working", None
+            person.reason = _control_items(person) if person.stage == "stopped" else None
+        for held in [*person.tasks.values()]:
+            if held.state == "returned" and self.rules.is_training(held.task):
+                self._put(person, held._replace(state="open"))
+        for task in facts.get("tasks", ()):
+            self._put(person, person.tasks[task]._replace(counts=True))
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Build what stays: searching it again and again for garbage takes longer than reading it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _task(event: Event) -> int:
+    assert event.task is not None, f"an event '{event.kind}' without a task"  # noqa: S101 - the log says so
+    return event.task
+
+
+def _control_items(person: Person) -> str:
+    return f"{person.controls_right} of {person.controls} control items right"
+
+
+#: What an event changes, by its kind; other kinds only tell what was done.
+_CHANGES: Final[Mapping[str, Any]] = {
+    "began": State._began,
+    "paused": State._paused,
+    "resumed": State._paused,
+    "invited": State._invited,
+    "revoked": State._revoked,
+    "came": State._came,
+    "moved": State._moved,
+    "language": State._spoke,
+    "declared": State._declared,
+    "background": State._described,
+    "code": State._coded,
+    "given": State._given,
+    "renewed": State._renewed,
+    "answered": State._answered,
+    "expired": State._expired,
+    "released": State._released,
+    "stopped": State._stopped,
+    "excluded": State._excluded,
+    "reinstated": State._reinstated,
+}

@@ -1,0 +1,260 @@
+"""The log: one process writes, others read; nothing acknowledged is lost when a disk is full, or a server stops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from command import merilo
+from postgres_server import PostgresServer, postgres_server
+from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
+from site_process import running_site
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from merilo.errors import DataError, InputError, UsageError
+from merilo.site.journal import Event, Journal, LogEntry, database_url
+from merilo.site.server_clock import ServerClock
+from merilo.site.serving import read_site
+from merilo.site.state import State
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+
+EVENTS = [
+    Event(5, "came", "p1", data='{"a":1}'),
+    Event(6, "given", "p1", 3),
+    Event(7, "answered", "p1", 3, '{"answer":"1"}'),
+]
+
+
+def test_events_are_read_in_their_order_by_study_and_kind(journal: Journal) -> None:
+    journal.append([LogEntry("a", EVENTS[:2]), LogEntry("b", EVENTS[2:])])
+    journal.append([LogEntry("a", EVENTS[2:])])
+    assert [*journal.events("a")] == EVENTS
+    assert [*journal.events("a", ["given"])] == EVENTS[1:2]
+    assert [*journal.events("b")] == EVENTS[2:]
+    assert journal.latest() == 7
+
+
+def test_a_second_process_reads_and_does_not_write(journal: Journal, database: str) -> None:
+    journal.append([LogEntry("a", EVENTS)])
+    other = Journal(database_url(Path(), database))
+    assert not other.take()
+    assert [*other.events("a")] == EVENTS
+    with pytest.raises(DataError, match="another process writes"):
+        other.append([LogEntry("a", EVENTS)])
+    journal.close()
+    assert other.take()
+    other.append([LogEntry("a", EVENTS)])
+    assert len([*other.events("a")]) == 6
+    other.close()
+
+
+def test_two_writers_would_collide_although_both_believed_to_be_the_only_one(
+    journal: Journal, database: str
+) -> None:
+    other = Journal(database_url(Path(), database))
+    other._connection = other.engine.connect()
+    if not other.is_sqlite:
+        other._connection = other._connection.execution_options(isolation_level="AUTOCOMMIT")
+    other.append([LogEntry("a", EVENTS[:1])])
+    journal.append([LogEntry("a", EVENTS[1:])])
+    with pytest.raises(SQLAlchemyError):
+        other.append([LogEntry("a", EVENTS[1:])])
+    assert [*journal.events("a")] == EVENTS, "the loser wrote nothing"
+    other.close()
+
+
+def test_what_is_erased_is_in_no_file(tmp_path: Path) -> None:
+    journal = Journal(database_url(tmp_path, None))
+    assert journal.take()
+    secret = Event(8, "answered", "p1", 3, '{"answer":"my secret text"}')
+    journal.append(
+        [
+            LogEntry(
+                "a", [Event(5, "came", "p2"), secret, Event(9, "invited", data='{"hash":"h1","name":"Jane"}')]
+            )
+        ]
+    )
+    journal.append([LogEntry("a", [Event(10, "erased")], "p1", frozenset({"h1"}))])
+    assert [event.kind for event in journal.events("a")] == ["came", "erased row", "erased row", "erased"]
+    for file in tmp_path.glob("site.db*"):
+        content = file.read_bytes()
+        assert b"my secret text" not in content, file.name
+        assert b"Jane" not in content, file.name
+    journal.close()
+
+
+@pytest.mark.parametrize("table", ["CREATE TABLE notes (a)", "CREATE TABLE event (a)"])
+def test_a_database_of_another_program_is_refused(tmp_path: Path, table: str) -> None:
+    url = database_url(tmp_path, None)
+    with create_engine(url).begin() as connection:
+        connection.execute(text(table))
+    with pytest.raises(DataError, match="belongs to another program"):
+        Journal(url)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "site.db").write_bytes(b"x" * 5000)
+    with pytest.raises((InputError, DataError), match=r"site\.db"):
+        Journal(database_url(tmp_path, None))
+
+
+def test_a_second_server_is_refused_until_the_first_has_ended(frozen: Frozen, database: str) -> None:
+    folder = frozen()
+    command = [
+        sys.executable,
+        "-m",
+        "merilo",
+        "study",
+        "serve",
+        str(folder.path),
+        "--port",
+        "0",
+        "--database",
+        database,
+    ]
+    with running_site(folder.path, "--database", database) as (address, _, process):
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert second.returncode == 1
+        assert f"another process writes to this database (a server at {address})" in second.stderr
+        process.kill()
+        process.wait()
+    with running_site(folder.path, "--database", database):
+        pass
+
+
+def test_commands_act_through_the_running_server_or_by_themselves(frozen: Frozen, database: str) -> None:
+    folder = frozen()
+    options = ("--database", database)
+
+    def come(address: str, name: str) -> None:
+        client = httpx.Client(follow_redirects=True, timeout=30)
+        page = client.get(f"{address}{paths['people']}?worker_id={name}").text
+        client.post(f"{address}{paths['people']}consent", data={"token": hidden(page, "token")})
+        client.close()
+
+    with running_site(folder.path, *options) as (address, paths, _):
+        come(address, "w1")
+        come(address, "w2")
+        assert merilo("study", "exclude", folder.path, "w1", "--reason", "test", *options).status == 0
+        assert (
+            "there is no 'nobody'"
+            in merilo("study", "exclude", folder.path, "nobody", "--reason", "x", *options).err
+        )
+        assert merilo("study", "erase", folder.path, "w2", "--yes", *options).status == 0
+        link = merilo("study", "invite", folder.path, *options).out.strip()
+        assert httpx.get(link, follow_redirects=True).status_code == 200
+        stages = [person.stage for person in read_site(folder.path, database=database).people.values()]
+        assert stages == ["excluded", "consent"]
+    assert merilo("study", "reinstate", folder.path, "w1", *options).status == 0
+    (first, _) = read_site(folder.path, database=database).people.values()
+    assert first.stage == "instruction"
+
+
+def test_the_author_of_a_command_must_know_the_secret(frozen: Frozen) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        order = {"do": "invite", "study": site.studies[0].key, "names": [None], "domains": []}
+        assert client.post("/author/orders", json=order).status_code == 404
+        assert client.post("/author/orders", json=order, headers={"X-Merilo-Secret": "x"}).status_code == 404
+        right = {"X-Merilo-Secret": site.author_secret or ""}
+        assert client.post("/author/orders", json=order, headers=right).status_code == 200
+
+
+def test_an_answer_that_cannot_be_written_is_not_taken_and_people_go_on_afterwards(
+    frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        path = site.studies[0].path
+        page = to_first_task(client, path, "1")
+        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        with monkeypatch.context() as broken:
+
+            def full(_entries: object) -> None:
+                raise OSError("no space left on device")
+
+            broken.setattr(site.journal, "append", full)
+            refused = client.post(f"{path}task", data=sent)
+            assert refused.status_code == 503
+            assert "Этот ответ не сохранён" in refused.text
+            (person,) = only_state(site).people.values()
+            assert [held.state for held in person.tasks.values()] == ["open"], "the state is that of the log"
+        saved = client.post(f"{path}task", data=sent)
+        assert hidden(saved.text, "task") != sent["task"]
+        study = site.studies[0]
+        (person,) = State(study, site.journal.events(study.key)).people.values()
+        assert [held.answer for held in person.tasks.values() if held.state == "answered"] == ["1"]
+
+
+def test_the_clock_never_starts_before_what_is_stored(journal: Journal) -> None:
+    far = 4_102_444_800_000
+    journal.append([LogEntry("a", [Event(far, "came", "p1")])])
+    clock = ServerClock(journal.latest())
+    moments = [clock.now() for _ in range(100)]
+    assert moments == sorted(moments)
+    assert moments[0] >= far
+
+
+def test_an_address_that_is_none_of_a_database_is_refused() -> None:
+    for wrong in ("mysql://h/d", "x", "postgresql"):
+        with pytest.raises(UsageError, match="takes an address such as"):
+            database_url(Path(), wrong)
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that tests may stop."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_people_are_told_while_postgresql_is_away_and_go_on_when_it_is_back(
+    mode: str, own_server: PostgresServer, frozen: Frozen
+) -> None:
+    database = own_server.new_database()
+    with opened_site(frozen(), database=database) as site, visiting(site) as client:
+        (study,) = site.studies
+        page = to_first_task(client, study.path, "1")
+        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        page = client.post(f"{study.path}task", data=sent).text
+        following = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "0"}
+        own_server.stop(mode)
+        try:
+            refused = client.post(f"{study.path}task", data=following)
+        finally:
+            own_server.start()
+        assert refused.status_code == 503
+        assert "Этот ответ не сохранён" in refused.text
+        saved = client.post(f"{study.path}task", data=following)
+        assert saved.status_code == 200
+        assert hidden(saved.text, "task") != following["task"]
+        (person,) = State(study, site.journal.events(study.key)).people.values()
+        answers = [(held.answer, held.place) for held in person.tasks.values() if held.state == "answered"]
+        assert answers == [("1", 1), ("0", 2)]
+
+
+def test_a_site_does_not_start_without_its_database_and_says_why(own_server: PostgresServer) -> None:
+    address = own_server.new_database()
+    own_server.stop()
+    try:
+        with pytest.raises(InputError, match="cannot be read"):
+            Journal(database_url(Path(), address))
+    finally:
+        own_server.start()
+
+
+def test_a_commit_waits_for_the_disk_although_the_server_would_not(own_server: PostgresServer) -> None:
+    address = own_server.new_database()
+    name = database_url(Path(), address).database
+    own_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    journal = Journal(database_url(Path(), address))
+    with journal.engine.connect() as connection:
+        assert connection.scalar(text("SHOW synchronous_commit")) == "on"
+        assert connection.scalar(text("SHOW idle_in_transaction_session_timeout")) == "30s"
+    journal.close()
