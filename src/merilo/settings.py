@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 #: Groups of options in the help of a command.
 PROCEDURE: Final = "Procedure"
-GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
 STUDY: Final = "The study"
 ESTIMATE: Final = "The estimate"
@@ -44,7 +43,6 @@ PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
 LIMITS: Final = "Limits"
-SAMPLE: Final = "Sample of a larger dataset"
 OUTPUT: Final = "Output"
 SANDBOX: Final = "Sandbox"
 

@@ -53,7 +53,7 @@ def test_every_arm_has_the_baseline_of_its_own_answers_and_the_differences_are_t
     assert (consensus.name, consensus.n, consensus.people) == ("experts minus people: acc", 120, 20)
     values = [one.metrics["acc"].value for one in record.by_arm.values()]
     assert consensus.value == pytest.approx(values[1] - values[0], abs=0.03)
-    singles = [one.single_person.mean for one in record.by_arm.values()]
+    singles = [one.single_person.value for one in record.by_arm.values()]
     assert person.value == pytest.approx(singles[1] - singles[0], abs=2e-6)
     assert min(consensus.ci95[0], person.ci95[0]) > 0
 

@@ -9,7 +9,6 @@ from exports import small_pool, toloka, written
 
 from merilo.baselines.baseline import Baseline, read_record
 from merilo.errors import InputError
-from merilo.records import Span
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +31,6 @@ def test_a_saved_record_is_read_back_and_written_the_same(folder: Path) -> None:
     assert Baseline.of_json(record.to_json()) == record
 
 
-def test_the_interval_of_record_is_over_items_and_annotators_where_it_is_defined(folder: Path) -> None:
-    acc = read_record(folder).metrics["acc"]
-    assert acc.over_both is not None
-    assert acc.interval == acc.over_both != acc.over_items
-    alone = acc.model_copy(update={"over_both": None})
-    assert alone.interval == acc.over_items
-    assert isinstance(acc.interval, Span)
-
-
 def test_a_record_has_defaults_for_what_its_file_lacks(tmp_path: Path) -> None:
     content = {
         "dataset": "bps",
@@ -49,7 +39,7 @@ def test_a_record_has_defaults_for_what_its_file_lacks(tmp_path: Path) -> None:
     }
     (tmp_path / "baseline.json").write_text(json.dumps({**content, "unknown": 1}))
     record = read_record(tmp_path)
-    assert record.metrics["acc"].interval == (0.2, 0.8)
+    assert record.metrics["acc"].ci95 == (0.2, 0.8)
     assert (record.annotator_counts.total, record.cost.total, record.agreement.krippendorff_alpha) == (
         None,
         None,

@@ -63,7 +63,7 @@ def test_a_table_of_scored_attempts_becomes_a_baseline_that_verifies(tmp_path: P
     result = done(*words, "--out", "baseline", "--json", "-").json
     assert result["metrics"]["acc"]["value"] == pytest.approx(share(known, 3))
     assert result["metrics"]["acc"]["n"] == len(TASKS)
-    low, high = result["metrics"]["acc"]["ci95_items_and_annotators"]
+    low, high = result["metrics"]["acc"]["ci95"]
     assert low < share(known, 3) < high
     assert result["provenance"]["command"] == "merilo baseline people.csv --reading reading.yaml"
     page = (tmp_path / "baseline" / "report.html").read_text("utf-8")

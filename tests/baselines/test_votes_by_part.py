@@ -60,7 +60,7 @@ def test_numbers_that_most_people_gave_make_the_answer(gold: Path) -> None:
     assert "3,6,5,1" not in SEQUENCES
     assert rescued["confidence"].min() == pytest.approx(3 / 5)
     assert found.metrics["grade_norm"].value == 1
-    interval = found.metrics["grade_norm"].interval
+    interval = found.metrics["grade_norm"].ci95
     assert interval is None or interval.low <= 1 <= interval.high
     assert found.resolved_by.parts == 2
     assert found.agreement.low_agreement == 2

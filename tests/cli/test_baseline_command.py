@@ -212,10 +212,10 @@ def test_the_terminal_shows_the_figures_with_their_counts(tmp_path: Path) -> Non
     assert "responses read 25 used for the consensus 20 to control items 5" in told
     short = merilo("baseline", pool, "--gold", gold).out
     assert len(short.splitlines()) <= 25
-    assert "accuracy of the consensus of 5 annotators is 0.500 [0.003, 0.997] on 2 items" in " ".join(
+    assert "accuracy of the consensus of 5 annotators is 0.500 [0.002, 0.998] on 2 items" in " ".join(
         short.split()
     )
-    assert "Accuracy, consensus 0.500 [0.003, 0.997] 2 5" in " ".join(short.replace("│", " ").split())
+    assert "Accuracy, consensus 0.500 [0.002, 0.998] 2 5" in " ".join(short.replace("│", " ").split())
 
 
 def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_real_pool_gives_the_published_accuracy(pools: Path) -> None:
     made = merilo.baseline(merilo.read_responses(export), dataset="lcs", min_votes=3, resolve="none")
     acc = made.metrics["acc"]
     assert round(acc.value, 3) == 0.704
-    assert acc.interval.low < acc.value < acc.interval.high
+    assert acc.ci95.low < acc.value < acc.ci95.high
     assert made.status == "rejected"
     assert made.reasons
 
@@ -100,7 +100,7 @@ def test_tables_of_pandas_and_polars_give_one_baseline(frame: pl.DataFrame) -> N
     other = merilo.baseline(pd.DataFrame(frame.to_dict(as_series=False)), gold=GOLD)
     assert one.to_json() == other.to_json()
     assert one.metrics["acc"].value == 1.0
-    assert one.metrics["acc"].single is not None
+    assert one.single_person.name == "acc"
     assert one.consensus.to_pandas()["label"].tolist() == list(GOLD.values())
     assert (one.annotators.height, one.items.height) == (3, 8)
 

@@ -102,16 +102,6 @@ class ConsensusScorer:
         rows = [row for row, item in enumerate(self.items) if item.id in wanted]
         return replace(self, items=tuple(self.items[row] for row in rows), codes=self.codes[rows])
 
-    def headline(self, consensus: Consensus) -> Score | None:
-        """Compute only the main metric; `None` if it cannot be computed or no item has a label."""
-        answers = self.answers(consensus)
-        if not answers:
-            return None
-        dataset = self.dataset
-        if dataset.answer.kind != "criteria":
-            dataset = replace(dataset, metrics=dataset.metrics[:1], extra=None, cluster=None)
-        return next(iter(score(dataset, self.items, answers, clusters=self.clusters).all().values()), None)
-
     def parts(self) -> tuple[list[Part], list[Part]]:
         """Return the main and the extra scores with the places of their items."""
         return parts(self.dataset, self.items)
@@ -128,14 +118,6 @@ class ConsensusScorer:
     def points(self, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
         """Return the points of answers from 0 to 1; see `item_points`."""
         return item_points(self.dataset, items, answers)
-
-    def with_blanks(self, part: Part, consensus: Consensus) -> float:
-        """Compute a main metric with undecided items counted as unanswered."""
-        given = self.answers(consensus)
-        items = [self.items[row] for row in part.rows]
-        filled: dict[int | str, Given] = {item.id: given.get(item.id, self._given("")) for item in items}
-        only = replace(self.dataset, metrics=(part.metric.name,), extra=None, cluster=None)
-        return score(only, items, filled).main[part.name].value
 
     def pairs(self, votes: Votes, *consensus: Consensus) -> Pairs:
         """Return the distinct pairs of an item with gold and one of its answers, from votes or from a consensus."""
@@ -215,21 +197,6 @@ class Pairs:
     def chosen(self, consensus: Consensus) -> FloatArray:
         """Return weights of 1 for the pairs that a consensus chose and 0 for others, shape (pairs,)."""
         return np.asarray(consensus.label[self.codes[self.place]] == self.label, dtype=np.float64)
-
-    def leading(self, votes: Votes, places: NDArray[np.int64]) -> FloatArray:
-        """Return equal weights that sum to 1 per item on its answers with most votes, for items at `places`.
-
-        Shape (pairs,).
-        """
-        given = self.pair_of_vote[self.pair_of_vote >= 0]
-        count = np.bincount(given, minlength=len(self))
-        most = np.zeros(len(self.codes), dtype=np.int64)
-        np.maximum.at(most, self.place, count)
-        first = (count == most[self.place]) & (count > 0) & np.isin(self.place, places)
-        shared = np.bincount(self.place[first], minlength=len(self.codes))
-        weight = np.zeros(len(self))
-        weight[first] = 1.0 / shared[self.place[first]]
-        return weight
 
 
 def _numbered(item: Item, number: int) -> Item:

@@ -5,18 +5,13 @@ Ready for `merilo.metrics.scoring.score`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import polars as pl
+from collections.abc import Sequence
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError
-from merilo.items import Item, ItemId
-from merilo.metrics.answers import Given
-from merilo.metrics.registry import metric_of
-from merilo.metrics.scoring import most_points, points
+from merilo.items import Item
 from merilo.people.gold import Gold, is_id
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -43,41 +38,6 @@ def metas(gold: Gold | None) -> dict[int, dict[str, Json]]:
 
 def _read_back(text: str) -> Json:
     return int(text) if text.isdecimal() and str(int(text)) == text else text
-
-
-def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -> dict[int, dict[str, Json]]:
-    """Return the input texts of every item, by item number.
-
-    Args:
-        items: one row per item.
-        fields: the columns of the texts.
-        number: the column of item numbers.
-    """
-    names = list(fields)
-    rows = zip(items[number].to_list(), items.select(names).iter_rows(named=True), strict=True)
-    return {int(n): {name: text for name, text in row.items() if text is not None} for n, row in rows}
-
-
-def item_points(
-    declared: Dataset, items: Sequence[Item], answers: Mapping[ItemId, Given]
-) -> dict[int, float]:
-    """Return each answer's points, from 0 to 1, by the dataset's first metric that scores single items.
-
-    Macro F1 and the Matthews correlation depend on all items together; with these metrics, each answer is compared with
-    the gold answer as text.
-
-    Args:
-        declared: the declaration.
-        items: the items with their gold answers, identified by number.
-        answers: mapping from item number to answer; items without an answer are left out.
-    """
-    kind = declared.answer.kind
-    named = [metric_of(name, kind) for name in declared.metrics]
-    metric = next((one for one in named if one.points), None) or metric_of("acc", kind)
-    answered = [item for item in items if item.id in answers]
-    earned = points(declared.answer, metric, answered, [answers[item.id] for item in answered])
-    shares = earned / most_points(metric, answered)
-    return {int(item.id): share for item, share in zip(answered, shares.tolist(), strict=True)}
 
 
 def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] | None:

@@ -97,12 +97,6 @@ def _answered(votes: Votes, score: FloatArray) -> tuple[FloatArray, FloatArray]:
     return answered[chosen], sums[chosen] / answered[chosen]
 
 
-def people_values(evidence: Evidence) -> list[float]:
-    """Return the mean points of each annotator with enough answers; empty if answers have no points."""
-    found = counted_points(evidence)
-    return [] if isinstance(found, Text) else _answered(*found)[1].tolist()
-
-
 def shrunk_values(votes: Votes, score: FloatArray, mean: float) -> list[float]:
     """Return the annotators' mean scores, moved towards the mean of all by the share that chance explains.
 

@@ -196,11 +196,6 @@ def find_gold(
     return gold_in_memory(responses, declared, gold, column, alternatives=alternatives)
 
 
-def reading_inputs(origin: Origin | None) -> list[Path]:
-    """Return the file that declared how the responses were read."""
-    return [origin.declared] if origin and origin.declared else []
-
-
 def _file(given: object) -> Path | None:
     return Path(given) if isinstance(given, str | Path) else None
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import IntArray, Votes, run_starts
 from merilo.statistics import FloatArray
 
 #: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of
@@ -127,6 +126,30 @@ def _shares(logs: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.maximum(logs - np.logaddexp.reduce(logs), -100.0)))
 
 
+class Ones:
+    """A sparse matrix of ones, one for each vote; SciPy's takes longer to import than the model to fit.
+
+    Args:
+        row: shape (n,).
+        column: shape (n,).
+        shape: the numbers of rows and columns.
+    """
+
+    def __init__(
+        self, row: NDArray[np.signedinteger], column: NDArray[np.signedinteger], shape: tuple[int, int]
+    ) -> None:
+        order = np.argsort(row, kind="stable")
+        self.starts = run_starts(row[order])
+        self.rows, self.column, self.height = row[order][self.starts], column[order], shape[0]
+
+    def __matmul__(self, values: FloatArray) -> FloatArray:
+        """Multiply by values of shape (columns, k)."""
+        product = np.zeros((self.height, values.shape[1]))
+        if self.starts.size:
+            product[self.rows] = np.add.reduceat(values[self.column], self.starts, axis=0)
+        return product
+
+
 @dataclass(frozen=True, slots=True)
 class TruthCells:
     """The candidate truths of every item: the labels given, the gold, and all others combined, item by item.
@@ -139,8 +162,10 @@ class TruthCells:
         lure: shape (m, shares), for each share of lures the log of the sum over lures, as far as it depends on
             the cell; on items without gold all are that of `LURE`.
         gold_known: shape (items,).
-        votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
-        votes_of_cell: sparse, shape (m, annotators), 1 if the annotator gave the cell's label.
+        votes_of_item: shape (items, annotators), 1 if the annotator answered the item.
+        votes_of_cell: shape (m, annotators), 1 if the annotator gave the cell's label.
+        items_of_person: the transposed matrix of `votes_of_item`.
+        cells_of_person: the transposed matrix of `votes_of_cell`.
         starts: shape (items,), where each item's cells begin.
         options: how many labels an item offers.
     """
@@ -151,8 +176,10 @@ class TruthCells:
     times: FloatArray
     lure: FloatArray
     gold_known: NDArray[np.bool_]
-    votes_of_item: scipy.sparse.csr_array
-    votes_of_cell: scipy.sparse.csr_array
+    votes_of_item: Ones
+    votes_of_cell: Ones
+    items_of_person: Ones
+    cells_of_person: Ones
     starts: NDArray[np.intp]
     options: int
 
@@ -254,11 +281,6 @@ def truth_cells(votes: Votes, gold: IntArray, options: int) -> TruthCells:
         lures = np.logaddexp.reduceat(strength, begin) if cells.size else strength
         by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
     lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in LURES], axis=1)
-
-    def ones(row: NDArray[np.integer], rows: int) -> scipy.sparse.csr_array:
-        shape = (rows, votes.annotators)
-        return scipy.sparse.csr_array((np.ones(row.size), (row, votes.annotator)), shape=shape)
-
     return TruthCells(
         item,
         np.where(unnamed, -1, label),
@@ -266,8 +288,10 @@ def truth_cells(votes: Votes, gold: IntArray, options: int) -> TruthCells:
         times,
         lure,
         known,
-        ones(votes.item, votes.items),
-        ones(of_vote, cells.size),
+        Ones(votes.item, votes.annotator, (votes.items, votes.annotators)),
+        Ones(of_vote, votes.annotator, (cells.size, votes.annotators)),
+        Ones(votes.annotator, votes.item, (votes.annotators, votes.items)),
+        Ones(votes.annotator, of_vote, (votes.annotators, cells.size)),
         starts,
         options,
     )
@@ -312,7 +336,7 @@ def _logistic(x: FloatArray) -> FloatArray:
 def _maximise(cells: TruthCells, now: _Parameters, joint: FloatArray) -> _Parameters:
     """Compute the parameters with the largest expected log posterior."""
     of_item = cells.sums(joint)
-    right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
+    right, answers = cells.cells_of_person @ joint, cells.items_of_person @ of_item
     # A correct answer may be a guess: only the expected share of correct answers that are not guesses informs the
     # ability.
     solves = _logistic(now.ability[:, None] - NODES)
