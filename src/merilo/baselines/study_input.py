@@ -273,15 +273,14 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
         DataError: the gold answers are other labels than the answers.
     """
     asked = responses.table.join(gold.answers.select("item"), on="item", how="semi")
-    known, given = (
-        sorted(column.drop_nulls().unique().to_list()) for column in (gold.answers["gold"], asked["answer"])
-    )
-    few = 1 < len(known) <= MOST_CLOSED_LABELS and 1 < len(given) <= MOST_CLOSED_LABELS
+    texts = [column.drop_nulls().unique() for column in (gold.answers["gold"], asked["answer"])]
+    few = all(1 < len(column) <= MOST_CLOSED_LABELS for column in texts)
     if not few or gold.answers.height < _FEWEST_OF_ANOTHER_FORM:
         return
+    known, given = (sorted(column.to_list()) for column in texts)
     reading = responses.reading or Reading()
-    texts = [("", text) for text in (*known, *given)]
-    keys = answer_keys(texts, undeclared(), reading.order, reading.set_separator)
+    pairs = [("", text) for text in (*known, *given)]
+    keys = answer_keys(pairs, undeclared(), reading.order, reading.set_separator)
     if {keys["", text] for text in known} & {keys["", text] for text in given}:
         return
     raise DataError(

@@ -47,8 +47,8 @@ _TRUTH: Final = {
     **dict.fromkeys(("1", "true", "yes", "y", "да", "верно", "истина"), "1"),
     **dict.fromkeys(("0", "n", *FALSE), "0"),
 }
-#: Texts without digits, signs of other alphabets and brackets, whose key is plain: lower case, without the full stop.
-_EASY: Final = r"^[ -/:-Z\\-~]*[A-Za-z][ -/:-Z\\-~]*$"
+#: Texts of ASCII with a letter that no number has, whose key is plain: lower case, without the full stop.
+_EASY: Final = r"^[ -Z\\-~]*[A-DF-Za-df-z][ -Z\\-~]*$"
 _BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
 _LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
 
@@ -293,13 +293,10 @@ def _spellings(
     texts = texts.with_columns(key=key).sort(
         "n", pl.col("text").str.len_chars(), "text", descending=[True, False, False]
     )
-    number = (
-        pl.col("key").str.contains(f"^(?:{_DECIMAL.pattern})$")
-        if numeric
-        else (pl.col("kind") != "text") & pl.col("key").str.contains(f"^(?:{_LIST_OF_NUMBERS.pattern})$")
-        if exam
-        else pl.lit(value=False)
-    )
+    number = pl.lit(value=False)
+    if numeric or exam:
+        form = _DECIMAL if numeric else _LIST_OF_NUMBERS
+        number = (pl.col("kind") != "text") & pl.col("key").str.contains(f"^(?:{form.pattern})$")
     usual = pl.col("text").first().over("kind", "key")
     spelling = pl.when(number).then("key").otherwise(usual)
     own = texts.filter(pl.col("text").is_in(labels), pl.col("kind") == "").select("text", "key")
@@ -314,13 +311,9 @@ def _spellings(
 
 def _without_missing(responses: Responses, words: set[str]) -> tuple[Responses, dict[str, int]]:
     """Leave out the texts that are no answers; return how often each was given."""
-    answer = responses.table["answer"]
-    found = answer.filter(answer.is_in(sorted(words))).value_counts().sort("answer") if words else None
-    if found is None or not found.height:
-        return responses, {}
-    return responses.without(pl.col("answer").is_in(found["answer"].to_list()), "missing"), dict(
-        found.iter_rows()
-    )
+    gone = pl.col("answer").is_in(sorted(words))
+    counts = responses.table.filter(gone)["answer"].value_counts().sort("answer")
+    return responses.without(gone, "missing"), dict(counts.iter_rows())
 
 
 #: A part of each answer that means "may be mine"; other answers need no closer look.

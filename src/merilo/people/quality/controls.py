@@ -23,9 +23,6 @@ _NAMES: Final = {
 #: Fewest good annotators who must give the same other answer for a control to be called suspect.
 FEWEST_IN_AGREEMENT: Final = 3
 
-#: Annotators judged on fewer controls than this are counted, because a single wrong answer can decide about them.
-FEW_CONTROLS: Final = 3
-
 
 @dataclass(frozen=True, slots=True)
 class ExclusionRule:
