@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.people.aggregation import NO_LABEL, Consensus, Fit, Resolution, is_open
+from merilo.people.aggregation import NO_LABEL, Consensus, Resolution, is_open
 from merilo.people.aggregation.content import break_ties_by_medoid, labels_of_items, majority_of_parts
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
 from merilo.people.aggregation.glad import cascade, glad
@@ -55,13 +55,6 @@ class PoolVotes:
     skipped: bool = False
     order: tuple[str, ...] = ()
     declared_open: bool | None = None
-
-    def where(self, mask: NDArray[np.bool_]) -> PoolVotes:
-        """Return the pool with some of its answers; `mask` has shape (n,)."""
-        everyone = replace(self.everyone, votes=self.everyone.votes.where(mask))
-        return replace(
-            self, everyone=everyone, tests=self.tests[mask], counted=self.counted[mask], kept=self.kept[mask]
-        )
 
     @property
     def labels(self) -> list[str]:
@@ -147,9 +140,7 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     return PoolVotes(everyone, tests, kept & tests, kept, skill, skipped=skipped)
 
 
-def decide(
-    pool: PoolVotes, settings: Settings, *, free_text: bool = False, fit: Fit | None = None
-) -> Consensus:
+def decide(pool: PoolVotes, settings: Settings, *, free_text: bool = False) -> Consensus:
     """Decide every item of a pool.
 
     A model as the aggregator is fitted to the answers of all annotators who were not excluded, including their answers
@@ -161,7 +152,6 @@ def decide(
         settings: the aggregator, how items that it leaves unresolved are treated, how many votes make a majority.
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the
             largest token F1 to the item's answers, before skill and abilities are used. Not with `resolve="none"`.
-        fit: GLAD's fit to all answers, by which ties are resolved; by default, it is computed.
 
     Returns:
         The consensus, in the codes of `pool.everyone`. Items used only as control items are not part of
@@ -171,7 +161,7 @@ def decide(
         UsageError: the aggregator is Dawid-Skene and the answers are open.
     """
     if settings.aggregator == "majority":
-        return _by_votes(pool, settings, free_text=free_text, fit=fit)
+        return _by_votes(pool, settings, free_text=free_text)
     opened = pool.open_answers
     votes = pool.everyone.votes.where(pool.kept)
     if settings.aggregator == "auto":
@@ -182,10 +172,10 @@ def decide(
     left = decided.label == NO_LABEL
     if settings.resolve == "none" or not left[pool.votes.item].any():
         return decided
-    return decided.where(left, _by_votes(pool, settings, free_text=free_text, fit=fit))
+    return decided.where(left, _by_votes(pool, settings, free_text=free_text))
 
 
-def _by_votes(pool: PoolVotes, settings: Settings, *, free_text: bool, fit: Fit | None) -> Consensus:
+def _by_votes(pool: PoolVotes, settings: Settings, *, free_text: bool) -> Consensus:
     """Count votes, resolve ties as the settings say, and decide what is left by what the answers say."""
     votes, needed = pool.votes, pool.needed(settings.min_votes)
     if settings.resolve == "none":
@@ -200,7 +190,6 @@ def _by_votes(pool: PoolVotes, settings: Settings, *, free_text: bool, fit: Fit 
             skill=pool.skill if known else None,
             open_answers=pool.open_answers,
             min_votes=needed,
-            fit=fit,
         )
     if free_text:
         decided = break_ties_by_medoid(decided, votes, pool.labels)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -80,8 +81,10 @@ def test_the_cascade_is_what_its_words_say(
 ) -> None:
     rows = [(i, k, label) for i, labels in enumerate(answers) for k, label in enumerate(labels) if label >= 0]
     votes = Votes(*np.array(rows, dtype=np.int32).reshape(-1, 3).T, len(answers), 6, 4)
-    fit = replace(glad(votes).fit, quality=np.array(ability))
-    consensus = cascade(votes, skill=skill, fit=fit)
+    fitted = glad(votes)
+    known = replace(fitted, fit=replace(fitted.fit, quality=np.array(ability)))
+    with patch("merilo.people.aggregation.glad.glad", return_value=known):
+        consensus = cascade(votes, skill=skill)
     for labels, label, how in zip(answers, consensus.label, consensus.how, strict=True):
         expected, way = by_hand(labels, np.array(skill), np.array(ability))
         name = Resolution(how).name
@@ -114,8 +117,6 @@ def test_the_cascade_is_the_default_and_leaves_no_item_out(pools: Path, pool: st
     assert (ways["unanimous"], most, ways["skill"], ways["top_skill"], ways["glad"]) == WORKED_THROUGH[pool]
     assert ways["unresolved"] == 0
     assert found["items"]["consensus"] == found["items"]["total"]
-    assert (found["model"] is None) == (pool in {"bps", "rwsd"}), "GLAD is fitted if skill leaves a tie"
-    assert found["model"] is None or (found["model"]["name"], found["model"]["converged"]) == ("glad", True)
     assert found["provenance"]["parameters"]["resolve"] == "cascade"
 
 
@@ -124,7 +125,7 @@ def test_the_figure_of_lcs_moves_from_070_to_056_and_both_are_said(pools: Path) 
     assert outcome.status == 1, "46 of 100 items have no majority, however they were resolved"
     accuracy = outcome.json["metrics"]["acc"]
     assert (accuracy["value"], accuracy["n"]) == (0.56, 100)
-    alone = accuracy["by_majority_alone"]
+    alone = outcome.json["by_majority_alone"]["acc"]
     assert (round(alone["value"], 4), alone["n"]) == (0.7037, 54)
     table = merilo("baseline", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs").out
     assert "0.704" in table
@@ -159,12 +160,9 @@ def test_a_model_may_decide_every_item(
     outcome = made(pools, "ruworldtree", "--aggregator", aggregator, "--out", tmp_path / "out")
     found = outcome.json
     assert found["resolved_by"][way] == 525
-    assert found["model"]["name"] == aggregator
-    rising = found["model"]["log_likelihood"]
-    assert rising == sorted(rising)
-    tables = [pl.read_parquet(folder / "consensus.parquet") for folder in (tmp_path / "out", by_votes)]
+    tables = [pl.read_csv(folder / "consensus.csv") for folder in (tmp_path / "out", by_votes)]
     assert (tables[0]["label"] == tables[1]["label"]).mean() > 0.95
-    people = pl.read_parquet(tmp_path / "out" / "annotators.parquet")
+    people = pl.read_csv(tmp_path / "out" / "annotators.csv", schema_overrides={"annotator": pl.String})
     column = "ability" if aggregator == "glad" else "expected_accuracy"
     judged = people.filter(~pl.col("excluded") & (pl.col("controls") >= 5))
     assert judged.select(pl.corr(column, "control_accuracy")).item() > 0.3
@@ -172,6 +170,5 @@ def test_a_model_may_decide_every_item(
 
 def test_the_published_procedure_is_one_option_away(pools: Path) -> None:
     found = made(pools, "lcs", "--resolve", "none").json
-    assert found["model"] is None
-    assert "by_majority_alone" not in found["metrics"]["acc"]
+    assert not found.get("by_majority_alone")
     assert found["metrics"]["acc"]["n"] == 54

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulated_votes import glad_votes, small_votes
 
 from merilo.people.aggregation import NO_LABEL
-from merilo.people.aggregation.glad import GladLikelihood, fitted_nearby, glad
+from merilo.people.aggregation.glad import GladLikelihood, glad
 from merilo.people.votes import Votes
 
 # crowd-kit's own way with pandas; nothing of ours.
@@ -148,14 +148,3 @@ def test_planted_hard_items_and_guessing_people_are_found() -> None:
     hardest = np.argsort(-consensus.fit.difficulty)[:60]
     assert hard[hardest].mean() >= 0.85, "precision and recall of hard items: at least 0.85"
     assert (consensus.label == truth).mean() > 0.97
-
-
-def test_a_fit_from_a_maximum_nearby_has_the_abilities_of_a_fit_from_the_start() -> None:
-    votes, *_ = glad_votes(seed=5, items=150, annotators=20, overlap=5, labels=3, guessing=0.2)
-    whole = glad(votes).fit
-    some = votes.where(votes.annotator >= 2)
-    again, fresh = fitted_nearby(some, whole), glad(some).fit
-    assert whole is not None
-    assert fresh is not None
-    assert again.quality == pytest.approx(fresh.quality, abs=0.02)
-    assert not np.allclose(whole.quality, fresh.quality, atol=0.02)

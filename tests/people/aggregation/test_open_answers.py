@@ -8,7 +8,6 @@ from open_pools import open_pool
 from merilo.errors import UsageError
 from merilo.people.aggregation import Consensus, is_open
 from merilo.people.aggregation.candidates import wrong_answers
-from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import glad
 from merilo.people.aggregation.majority import plurality
 from merilo.people.decision import PoolVotes, decide
@@ -111,17 +110,6 @@ def test_other_shapes_are_decided_too(items: int, people: int, overlap: int) -> 
     assert np.isfinite(found.fit.quality).all()
     if overlap > 1:
         assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
-
-
-def test_glad_is_not_fitted_again_where_its_fit_is_given() -> None:
-    votes = open_pool("slips").votes
-    made = glad(votes)
-    again = glad(votes, fit=made.fit)
-    assert (again.label == made.label).all()
-    assert again.confidence == pytest.approx(made.confidence, nan_ok=True)
-    assert again.fit.log_likelihood == made.fit.log_likelihood
-    with pytest.raises(UsageError, match="a fit of dawid-skene"):
-        glad(votes, open_answers=True, fit=dawid_skene(votes_with(2)).fit)
 
 
 def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> Votes:

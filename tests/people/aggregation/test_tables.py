@@ -82,5 +82,5 @@ def test_agreement_is_that_of_the_reference(data: pd.DataFrame) -> None:
     assert found.krippendorff_alpha == pytest.approx(
         krippendorff.alpha(table, level_of_measurement="nominal")
     )
-    assert found.interval is not None
-    assert found.interval.low < found.krippendorff_alpha < found.interval.high
+    assert found.ci95 is not None
+    assert found.ci95[0] < found.krippendorff_alpha < found.ci95[1]

@@ -114,10 +114,6 @@ class Consensus:
         label, how, confidence = (np.where(items, new, old) for old, new in pairs)
         return replace(self, label=label, how=how, confidence=confidence)
 
-    def decided_by(self, way: Resolution) -> tuple[int, int]:
-        """Return how many items were decided in this way, and how many were decided at all."""
-        return int((self.how == way).sum()), int((self.how != Resolution.UNRESOLVED).sum())
-
 
 def is_open(votes: Votes, declared: bool | None = None) -> bool:
     """Return whether answers are open (typed freely): as declared, else with more than `MOST_CLOSED_LABELS` labels.

@@ -45,9 +45,8 @@ PRIOR_MEAN: Final = 1.0
 #: coincide, and other starting points gain at most 0.1 in log-likelihood.
 SEVERAL_STARTS: Final = 50_000
 
-#: The maximum number of iterations, and the tolerance of a fit that starts from a maximum nearby.
+#: The maximum number of iterations.
 ITERATIONS: Final = 500
-NEARBY_TOLERANCE: Final = 1e-7
 
 #: A function that returns its value and gradient at a point.
 Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -146,12 +145,7 @@ def _step(
 
 
 def glad(
-    votes: Votes,
-    *,
-    open_answers: bool | None = None,
-    tolerance: float = 1e-9,
-    iterations: int = ITERATIONS,
-    fit: Fit | None = None,
+    votes: Votes, *, open_answers: bool | None = None, tolerance: float = 1e-9, iterations: int = ITERATIONS
 ) -> Consensus:
     """Aggregate by GLAD, a model of annotators' abilities and items' difficulties.
 
@@ -171,14 +165,13 @@ def glad(
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when the expected gain of one more step is below this in log-likelihood per answer.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
-        fit: the model already fitted to these votes, if available; it is not fitted again.
 
     Returns:
         The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Items without votes,
         or whose best labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: a parameter is out of range, or `fit` is not a fit of GLAD.
+        UsageError: a parameter is out of range.
 
     References:
         J. Whitehill et al., Whose Vote Should Count More: Optimal Integration of Labels from Labelers of
@@ -192,11 +185,9 @@ def glad(
     """
     if iterations < 1 or not tolerance > 0:
         raise UsageError("GLAD takes at least 1 iteration and a tolerance above 0")
-    wrong = None
-    if is_open(votes, open_answers):
-        wrong = fit.wrong_answers if fit else wrong_answers(votes, open_answers=True)
-    likelihood = GladLikelihood.of(votes, wrong)
-    best = _restored(likelihood, fit) if fit else _best(likelihood, tolerance, iterations)
+    opened = is_open(votes, open_answers)
+    likelihood = GladLikelihood.of(votes, wrong_answers(votes, open_answers=True) if opened else None)
+    best = _best(likelihood, tolerance, iterations)
     candidates, point = likelihood.candidates, best.point
     probability, other = likelihood.probabilities(point)
     difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))
@@ -212,36 +203,6 @@ def glad(
     )
     label, confidence = candidates.most_probable(probability, other)
     return Consensus.of(label, Resolution.GLAD, confidence, fit)
-
-
-def _restored(likelihood: GladLikelihood, fit: Fit) -> Minimum:
-    """Restore the maximum from an existing fit."""
-    if fit.difficulty is None:
-        raise UsageError(f"GLAD cannot continue from a fit of {fit.model}")
-    point = np.concatenate([fit.quality, -np.log(fit.difficulty[likelihood.candidates.group_item])])
-    return Minimum(point, tuple(-value for value in fit.log_likelihood), fit.converged)
-
-
-def fitted_nearby(votes: Votes, fit: Fit, *, open_answers: bool | None = None) -> Fit:
-    """Fit GLAD to most of the votes of an existing fit, from that fit's maximum.
-
-    Unlike `glad`, it stays at this maximum and computes no labels.
-
-    Args:
-        votes: the answers, in the codes of those to which `fit` was fitted.
-        fit: the existing fit.
-        open_answers: as in `glad`.
-    """
-    wrong = fit.wrong_answers if is_open(votes, open_answers) else None
-    likelihood = GladLikelihood.of(votes, wrong)
-    best = minimise(
-        likelihood.value_and_gradient,
-        likelihood.curvature,
-        _restored(likelihood, fit).point,
-        tolerance=NEARBY_TOLERANCE * max(len(votes), 1),
-        iterations=ITERATIONS,
-    )
-    return replace(fit, quality=best.point[: votes.annotators])
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +318,6 @@ def cascade(
     skill: ArrayLike | None = None,
     open_answers: bool | None = None,
     min_votes: MinVotes = 3,
-    fit: Fit | None = None,
 ) -> Consensus:
     """Aggregate by plurality; resolve ties by skill, then by the three most skilled, then by GLAD's abilities.
 
@@ -375,7 +335,6 @@ def cascade(
             that use skill are skipped.
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         min_votes: the number of votes from which the winning label is called a majority.
-        fit: GLAD's fit to `everyone`, if it is already available.
 
     Returns:
         The consensus, with GLAD's fit to `everyone` if skill left a tie.
@@ -393,9 +352,9 @@ def cascade(
     if skill is not None:
         decided = resolve_by_weight(decided, votes, known_skill(skill, votes.annotators), Resolution.SKILL)
     if not (decided.label[votes.item] == NO_LABEL).any():
-        return replace(decided, fit=fit)
+        return decided
     pool = votes if everyone is None else everyone
-    fit = fit or cast("Fit", glad(pool, open_answers=open_answers).fit)
+    fit = cast("Fit", glad(pool, open_answers=open_answers).fit)
     if skill is not None:
         decided = resolve_by_skill(votes, skill, min_votes, ability=fit.quality)
     return replace(resolve_by_weight(decided, votes, fit.quality, Resolution.GLAD), fit=fit)
