@@ -1,5 +1,7 @@
 """Open answers: the aggregators that accept them, and the accuracy of majority and GLAD on pools with typical faults."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -48,7 +50,7 @@ def test_dawid_skene_refuses_open_answers_and_says_what_to_take() -> None:
     few = pool_of(votes_with(3))
     decide(few, Settings(aggregator="dawid-skene"))
     with pytest.raises(UsageError, match="closed answers only"):
-        decide(few, Settings(aggregator="dawid-skene", open_answers=True))
+        decide(replace(few, declared_open=True), Settings(aggregator="dawid-skene"))
 
 
 def share_right(consensus: Consensus, truth: np.ndarray) -> float:
