@@ -129,7 +129,6 @@ def test_the_figure_of_lcs_moves_from_070_to_056_and_both_are_said(pools: Path) 
     assert (round(alone["value"], 4), alone["n"]) == (0.7037, 54)
     table = merilo("baseline", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs").out
     assert "0.704" in table
-    assert "published" in table, "the row names the procedure"
 
 
 def test_without_a_file_of_skills_the_accuracy_on_controls_breaks_ties(pools: Path) -> None:
