@@ -101,22 +101,6 @@ class Votes:
         """The cluster of each answer's item; the item itself if items are independent, shape (n,)."""
         return self.item if self.cluster is None else self.cluster[self.item]
 
-    def cell_sums(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sum values of answers over the answers of one annotator to one cluster, and count these answers.
-
-        Args:
-            values: shape (n,).
-
-        Returns:
-            The sums and the counts, shape (cells,); if items are independent, the values themselves and ones.
-        """
-        if self.cluster is None:
-            return values, np.ones(len(self))
-        _, cell = np.unique(
-            self.unit.astype(np.int64) * self.annotators + self.annotator, return_inverse=True
-        )
-        return np.bincount(cell, weights=values).astype(np.float64), np.bincount(cell).astype(np.float64)
-
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
@@ -145,17 +129,12 @@ class Encoding:
             >>> encode(["q1"], ["ann"], ["no"]).with_labels(["maybe"]).votes.label.tolist()
             [1]
         """
-        further = pl.Series(sorted(set(known)), dtype=self.labels.dtype)
-        further = further.filter(~further.is_in(self.labels.implode()))
-        if not len(further):
-            return self
-        labels = pl.concat([self.labels, further.rename(self.labels.name)]).sort()
-        new_code = self.labels.to_frame("label").join(
-            labels.to_frame("label").with_row_index("code"), on="label", how="left", maintain_order="left"
-        )["code"]
-        codes = new_code.cast(pl.Int32).to_numpy()
-        votes = replace(self.votes, label=codes[self.votes.label], labels=len(labels))
-        return replace(self, votes=votes, labels=labels)
+        further = pl.Series(self.labels.name, sorted(set(known)), dtype=self.labels.dtype)
+        labels = pl.concat([self.labels, further]).unique().sort()
+        codes = labels.to_frame("label").with_row_index("code")
+        own = self.labels.to_frame("label").join(codes, on="label", how="left", maintain_order="left")["code"]
+        label = own.cast(pl.Int32).to_numpy()[self.votes.label]
+        return replace(self, votes=replace(self.votes, label=label, labels=len(labels)), labels=labels)
 
 
 Column = pl.Series | Sequence[str] | Sequence[int] | NDArray[np.generic]
