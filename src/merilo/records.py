@@ -6,20 +6,17 @@ default. Only fields that were given are written, so that a result has the keys 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from merilo.atomic_write import new_folder, refuse_existing
 from merilo.errors import InputError, one_text
-from merilo.strict_json import Json, as_text, read_json
+from merilo.strict_json import Json, read_json
 
 if TYPE_CHECKING:
-    import polars as pl
-
     #: An object of JSON whose keys are not declared.
     Object: TypeAlias = dict[str, Json]
 else:
@@ -130,40 +127,6 @@ class Record(BaseModel):
             InputError: the file cannot be read, is not JSON or not such a record.
         """
         return cls.of_json(read_json(file), file)
-
-
-def save_result(
-    folder: str | Path,
-    name: str,
-    content: dict[str, Json],
-    tables: Mapping[str, pl.DataFrame | None],
-    *,
-    force: bool,
-    needed: Iterable[Path],
-) -> dict[str, Json]:
-    """Write the folder of a result, which appears only when it is complete.
-
-    Args:
-        folder: the new folder.
-        name: the name of the JSON file.
-        content: its content.
-        tables: mapping from a file's name to its table; `None` writes no file.
-        force: replace an existing folder.
-        needed: the input files of the result, which must not be inside the folder.
-
-    Returns:
-        The content.
-
-    Raises:
-        OutputError: the folder exists and `force` is not given, or it contains an input file.
-    """
-    refuse_existing(Path(folder), force=force, needed=needed)
-    with new_folder(Path(folder), force=force) as place:
-        (place / name).write_text(as_text(content), encoding="utf-8")
-        for file, table in tables.items():
-            if table is not None:
-                table.write_csv(place / file)
-    return content
 
 
 _NOTHING: Final[Mapping[str, Json]] = {}

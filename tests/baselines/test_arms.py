@@ -1,5 +1,6 @@
 """Groups of people as arms of one study: a baseline each, differences, and experts who skip their own items."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -137,10 +138,13 @@ def test_the_command_prints_the_arms_and_the_folder_is_computed_again(how: str, 
     assert read_record(tmp_path / "hb").arms["experts"].metrics["acc"].value == pytest.approx(
         done.json["arms"]["experts"]["metrics"]["acc"]["value"]
     )
-    verified = command("report", "verify", tmp_path / "hb", "--json", "-")
+    verified = command("verify", tmp_path / "hb", "--json", "-")
     assert verified.status == 0, verified.err
-    assert verified.json["follows"]["arms.experts.metrics.acc.value"]
-    assert verified.json["follows"]["differences.0.value"]
+    content = json.loads((tmp_path / "hb" / "baseline.json").read_text())
+    content["arms"]["experts"]["metrics"]["acc"]["value"] = content["differences"][0]["value"] = 0.001
+    (tmp_path / "hb" / "baseline.json").write_text(json.dumps(content))
+    names = {one["name"] for one in command("verify", tmp_path / "hb", "--json", "-").json["differences"]}
+    assert names == {"arms.experts.metrics.acc.value", "differences.0.value", "baseline.json"}
     shown = command(
         "baseline", tmp_path / "all.csv", *["--item", "task", "--annotator", "worker", "--arm", "group"]
     )

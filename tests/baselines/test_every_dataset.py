@@ -71,7 +71,7 @@ def test_the_metrics_of_people_are_those_of_anybodys_answers_and_have_both_inter
         assert low <= found["value"] <= high, metric
         assert found["single_person"]["value"] is not None
     # The folder's own items are the same; reading them back is tested once.
-    for own in (data, tmp_path / "out" / "items.jsonl") if name == "multiq" else (data,):
+    for own in (data, tmp_path / "out" / "raw" / "items.jsonl") if name == "multiq" else (data,):
         scored = merilo(
             "score", tmp_path / "out" / "consensus.csv", "--dataset", name, "--data", own, "--json", "-"
         )

@@ -80,13 +80,11 @@ def test_the_command_names_them_and_its_folder_verifies(files: dict[str, Path], 
     assert raw.schema["answer"] == pl.Int64
     assert run("report", tmp_path / "out", "--out", tmp_path / "hb").status == 0
     assert (tmp_path / "hb" / "doubtful.csv").read_text("utf-8").count("\n") == 3
-    verified = run("report", "verify", tmp_path / "hb", "--json", "-")
-    assert verified.status == 0
-    assert "doubtful.csv, item 1, reliable" in verified.json["follows"]
+    assert run("verify", tmp_path / "hb").status == 0
     damaged = (tmp_path / "hb" / "raw" / "other.csv").read_text("utf-8").replace(",2\n", ",1\n")
     (tmp_path / "hb" / "raw" / "other.csv").write_text(damaged, encoding="utf-8")
-    moved = run("report", "verify", tmp_path / "hb", "--json", "-").json["moved"]
-    assert any(one["figure"].endswith("reliable") for one in moved)
+    moved = run("verify", tmp_path / "hb", "--json", "-").json["differences"]
+    assert any(one["name"].endswith("reliable") for one in moved)
 
 
 def test_other_datasets_without_common_annotators_are_refused(files: dict[str, Path], tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> No
         "baseline", *(pools / "rutie").glob("*.tsv"), "--dataset", "rutie", "--out", tmp_path / "out"
     )
     assert outcome.status == 0
-    consensus = pl.read_parquet(tmp_path / "out" / "consensus.parquet")
+    consensus = pl.read_csv(tmp_path / "out" / "consensus.csv")
     assert consensus.height == 430
     sizes = (
         (consensus["confidence"] * consensus["votes"])
@@ -160,7 +160,7 @@ def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: P
         "baseline", *(pools / "lcs").glob("*.tsv"), "--dataset", "lcs", "--out", people, "--json", "-"
     )
     model = tmp_path / "model.csv"
-    lines = (people / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (people / "raw" / "items.jsonl").read_text(encoding="utf-8").splitlines()
     ids = [json.loads(line)["meta"]["id"] for line in lines]
     model.write_text("id,answer\n" + "".join(f"{name},1\n" for name in ids), encoding="utf-8")
     consensus, person = merilo("compare", people, model, "--json", "-").json["rows"]
@@ -206,10 +206,11 @@ def test_gold_answers_of_the_dialogue_meet_every_turn(pools: Path, tmp_path: Pat
     pool = pools / "rutie" / "pool1.tsv"
     known = merilo("baseline", pool, "--dataset", "rutie", "--out", tmp_path / "people")
     assert known.status == 0, known.err
-    items = [json.loads(line) for line in (tmp_path / "people" / "items.jsonl").read_text().splitlines()]
-    labels = dict(
-        pl.read_parquet(tmp_path / "people" / "consensus.parquet").select("item", "label").iter_rows()
-    )
+    items = [
+        json.loads(line) for line in (tmp_path / "people" / "raw" / "items.jsonl").read_text().splitlines()
+    ]
+    consensus = pl.read_csv(tmp_path / "people" / "consensus.csv", schema_overrides={"label": pl.String})
+    labels = dict(consensus.select("item", "label").iter_rows())
     for number, item in enumerate(items, start=1):
         item["outputs"] = labels[number] if number > 43 else str(3 - int(labels[number]))
     (tmp_path / "rutie.json").write_text(json.dumps({"data": {"test": [items]}}))

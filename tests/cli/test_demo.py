@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_answers_at_the_same_times(demo: Path, tmp_
 def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: Path) -> None:
     for name, items in (("everyday", 80), ("lcs", 100)):
         folder = demo / name
-        baseline = json.loads((folder / "study" / "baseline" / "baseline.json").read_text(encoding="utf-8"))
+        baseline = json.loads((folder / "hb" / "baseline.json").read_text(encoding="utf-8"))
         assert "simulated" in {one["code"] for one in baseline["findings"]}
         with (folder / "answers.csv").open(encoding="utf-8", newline="") as stream:
             rows = list(csv.DictReader(stream))
@@ -59,7 +59,7 @@ def test_the_demo_prints_its_commands_and_ends_by_naming_pages_that_say_that_peo
     ran = [tuple(line.split()[2:4]) for line in lines if line.startswith("$ merilo ")]
     assert ran[:3] == [("datasets", "new"), ("study", "create"), ("study", "freeze")]
     assert Counter(words[0] for words in ran) == Counter(
-        datasets=3, study=10, report=1, run=2, compare=2, leaderboard=1
+        datasets=3, study=10, run=2, compare=2, leaderboard=1
     )
     named = [line.split()[0].rstrip(":") for line in lines if line.startswith("  merilo-demo/")]
     assert [Path(name).name for name in named] == [
@@ -95,10 +95,8 @@ def test_the_benchmark_is_english_from_the_questions_to_the_published_folder(dem
     folder = demo / "everyday"
     assert not any("а" <= letter <= "я" for letter in (folder / "everyday.yaml").read_text("utf-8").lower())
     assert [path.name for path in (folder / "study").glob("instruction.*")] == ["instruction.en.md"]
-    assert merilo("report", "verify", folder / "hb").status == 0
-    compared = merilo(
-        *("compare", folder / "study" / "baseline", folder / "simulated-model.jsonl", "--json", "-")
-    ).json
+    assert merilo("verify", folder / "hb").status == 0
+    compared = merilo(*("compare", folder / "hb", folder / "simulated-model.jsonl", "--json", "-")).json
     stated = re.compile(r"\(([A-D])\)\.$|^\*\*([A-D])\.|(?:^|is |Answer: )([A-D])\.?$")
     log = [json.loads(line) for line in (folder / "simulated-model.jsonl").read_text("utf-8").splitlines()]
     right = sum(row["target"] in stated.search(row["resps"][0][0]).groups() for row in log)

@@ -50,7 +50,7 @@ def baselines(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
 
 
 def items_of(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / "raw" / "items.jsonl").read_text("utf-8").splitlines()]
 
 
 def consensus_of(folder: Path) -> list[dict[str, str]]:

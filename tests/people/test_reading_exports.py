@@ -14,6 +14,7 @@ import pytest
 from command import merilo
 from exports import row, small_pool, toloka, written
 
+import merilo as merilo_library
 from merilo.errors import InputError
 from merilo.file_reading import Reading
 from merilo.people import platforms
@@ -301,9 +302,9 @@ def test_what_a_spreadsheet_would_run_stands_behind_an_apostrophe(tmp_path: Path
         with path.open(encoding="utf-8", newline="") as stream:
             cells = [cell for line in csv.reader(stream) for cell in line]
         assert not [cell for cell in cells if cell.startswith(("=", "@"))], path
-    responses = pl.read_csv(tmp_path / "out" / "responses.csv", infer_schema_length=0)
-    assert number in responses["answer"].to_list()
-    assert evil in pl.read_parquet(tmp_path / "out" / "responses.parquet")["answer"].to_list()
+    table = pl.read_csv(tmp_path / "out" / "raw" / "responses.csv", infer_schema_length=0)
+    assert number in table["answer"].to_list()
+    assert evil in merilo_library.load(tmp_path / "out").responses.table["answer"].to_list()
 
 
 def test_skills_with_two_values_name_the_row_of_the_second(tmp_path: Path) -> None:

@@ -99,11 +99,11 @@ def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:
-    lines = merilo("report", "table").out.split("\n\n")[1].splitlines()
+    lines = merilo("table").out.split("\n\n")[1].splitlines()
     heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
     assert heads[4:6] == ["Samples in human evaluation with MV", "Samples in test set"]
     assert len({*heads}) == len(heads)
-    russian = merilo("report", "table", "--language", "ru").out.split("\n\n")[1].splitlines()[0]
+    russian = merilo("table", "--language", "ru").out.split("\n\n")[1].splitlines()[0]
     assert len({cell.strip() for cell in russian.split("|")} - {""}) == len(heads)
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     sizes = {line[0]: (line[4], line[5]) for line in table if line[0]}
@@ -115,7 +115,7 @@ def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:
     assert {name: sizes[name] for name in published} == published
     (ethics,) = [line for line in table if line[0] == "ruEthics"]
     assert ethics[1:4] == ["15 MCC", "\\*\\*\\*", "measured"]
-    rows = merilo("report", "table", "--json", "-").json["rows"]
+    rows = merilo("table", "--json", "-").json["rows"]
     (ethics_json,) = [one for one in rows if one["dataset"] == "ruethics"]
     assert len(ethics_json["published_by_group"]) == 15
     assert ethics_json["test"] == {"1.0": 645, "1.2": 645}

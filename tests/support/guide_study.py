@@ -65,7 +65,7 @@ class GuideStudy:
 
     @cached_property
     def metrics(self) -> dict:
-        return self.json("hb/metrics.json")
+        return self.json("hb/baseline.json")
 
     @cached_property
     def plan(self) -> dict:
@@ -153,7 +153,7 @@ def guide_study(root: Path) -> GuideStudy:
     _done("study", "import", study, root / "assignments.tsv", root / "experts.csv")
     _done("study", "baseline", study, "--out", study / "baseline")
     _done("report", study, "--out", root / "hb", "--cards", data)
-    return GuideStudy(root, created, merilo("report", "verify", root / "hb", "--json", "-"))
+    return GuideStudy(root, created, merilo("verify", root / "hb", "--json", "-"))
 
 
 def _decide(study: Path) -> None:

@@ -86,8 +86,8 @@ class WalkedRoad:
         root: the folder of all files.
         items: the items with the answers that people gave.
         baseline: the output of `study baseline --json -`.
-        published: `metrics.json` of the folder `hb/`.
-        verified: the output of `report verify --json -`.
+        published: `baseline.json` of the folder `hb/`.
+        verified: the output of `verify --json -`.
         runs: model -> metric -> its value and its number of items.
         said: model -> item's id -> the model's answer.
         compared: model -> metric -> their part of the output of `compare --json -`.
@@ -174,7 +174,7 @@ def walk(
     study, tasks, shown, by_task = _answered_study(root, data, choices, where, options)
     baseline = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
     done("report", study, "--out", root / "hb")
-    verified = done("report", "verify", root / "hb", "--json", "-").json
+    verified = done("verify", root / "hb", "--json", "-").json
     runs, said = {}, {}
     for model in ("gold", "random"):
         ran = done(
@@ -191,7 +191,7 @@ def walk(
         root,
         [AnsweredItem(one, tuple(by_task[prompts[one["prompt"]]][:PEOPLE])) for one in shown["items"]],
         baseline,
-        json.loads((root / "hb" / "metrics.json").read_text(encoding="utf-8")),
+        json.loads((root / "hb" / "baseline.json").read_text(encoding="utf-8")),
         verified,
         runs,
         said,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -36,7 +36,7 @@ from merilo.people.gold import Gold
 from merilo.records import Number, Object, Record
 from merilo.responses import Responses
 from merilo.settings import Aggregator, Resolve, Settings
-from merilo.strict_json import Json, read_json
+from merilo.strict_json import Json
 from merilo.text import Text
 
 if TYPE_CHECKING:
@@ -46,11 +46,8 @@ if TYPE_CHECKING:
 #: How many doubtful items the record names.
 MOST_DOUBTFUL: Final = 20
 
-#: The record in a folder of `merilo baseline --out`.
+#: The record in a published folder.
 BASELINE_FILE: Final = "baseline.json"
-#: The record in a folder of `merilo report --out`, in two files.
-METRICS_FILE: Final = "metrics.json"
-COSTS_FILE: Final = "costs.json"
 
 
 class ResponseCounts(Record):
@@ -358,6 +355,21 @@ class Baseline(Record):
         baseline._models = found
         return baseline
 
+    def with_plan(self, files: Mapping[str, bytes], platform: str | None) -> Baseline:
+        """Return the baseline of a study, with the files of its plan and the platform that collected its answers."""
+        study, baseline = self.evidence.study, self.model_copy()
+        record = study.provenance
+        if record and platform:
+            record = record.model_copy(update={"parameters": {**record.parameters, "platform": platform}})
+        baseline._evidence = replace(self.evidence, study=replace(study, plan=files, provenance=record))
+        return baseline
+
+    def with_values(self, other: Baseline, names: Iterable[str]) -> Baseline:
+        """Return the baseline with some values of another one."""
+        return self.model_copy(
+            update={name: getattr(other, name) for name in names if name in other.model_fields_set}
+        )
+
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
         """Write the folder that `merilo baseline --out` writes: report, JSON and tables.
 
@@ -507,16 +519,10 @@ def read_record(folder: Path) -> Baseline:
     Raises:
         InputError: the folder holds no record of a baseline, or a key of it has a value of a wrong type.
     """
-    path = next((folder / name for name in (BASELINE_FILE, METRICS_FILE) if (folder / name).is_file()), None)
-    if path is None:
-        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
-    content, costs = read_json(path), folder / COSTS_FILE
-    if not isinstance(content, dict):
-        raise InputError("is not the summary of a baseline", file=path)
-    if path.name == METRICS_FILE and costs.is_file():
-        paid = read_json(costs)
-        content = {**(paid if isinstance(paid, dict) else {}), **content}
-    return Baseline.of_json(content, path)
+    path = folder / BASELINE_FILE
+    if not path.is_file():
+        raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=folder)
+    return Baseline.read(path)
 
 
 def record_of(evidence: Evidence) -> Baseline:

@@ -6,42 +6,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.baselines.baseline import BASELINE_FILE, CostRecord, cost_record, read_record
-from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.baseline import CostRecord, cost_record
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
-from merilo.datasets import dataset, names
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, InputError, argument
+from merilo.errors import DataError, argument
 from merilo.estimate import Estimate
-from merilo.files import read_parquet
-from merilo.items import Item, read_split
+from merilo.items import Item
 from merilo.metrics.answers import has_gold
 from merilo.metrics.metric import Metric
 from merilo.metrics.registry import metric_of
 from merilo.people.decision import votes_needed
-from merilo.people.gold import read_gold
 from merilo.people.gold_file import text_of
 from merilo.people.votes import Votes, encode
 from merilo.settings import Settings
 from merilo.wording import listed
-
-#: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
-ITEMS_FILE: Final = "items.jsonl"
-
-
-#: The columns read from each table of the folder.
-_COLUMNS: Final = {
-    "consensus": ("item", "id", "label", "gold"),
-    "responses": ("item", "respondent", "answer", "became"),
-    "annotators": ("annotator", "skill", "control_accuracy", "ability", "expected_accuracy"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,51 +119,20 @@ class StoredBaseline:
 
 
 def read_stored_baseline(folder: Path, *, data: Path | None = None) -> StoredBaseline:
-    """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
+    """Read the annotators of a baseline from its published folder.
 
     Args:
-        folder: the folder: `baseline.json`, and `consensus`, `responses` and `annotators` as Parquet.
+        folder: the folder.
         data: the items with their ids and gold answers, if the baseline was computed without gold.
 
     Raises:
         InputError: the folder is not a baseline folder.
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
-    record = read_record(folder)
-    tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings, declaration = record.parsed_settings(folder / BASELINE_FILE)
-    _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
-    consensus, items = (
-        _with_data(tables["consensus"], data, declaration)
-        if data
-        else (tables["consensus"], _own_items(folder, tables["consensus"]))
-    )
-    fields = [tables["consensus"].drop(COLUMNS[1:], strict=False), fields_of(items)]
-    clusters = find_clusters(
-        None,
-        record.clusters.field if record.clusters else None,
-        tables["consensus"]["item"].to_list(),
-        fields,
-    )
-    found = _crowd(
-        _Tables(
-            str(folder),
-            consensus,
-            tables["responses"],
-            tables["annotators"],
-            record.status,
-            record.reasons,
-            record.cost,
-            clusters,
-            record.sampled,
-            record.metrics,
-            record.single_person,
-        ),
-        items,
-        declaration,
-        settings,
-    )
-    return replace(found, simulated=record.simulated)
+    from merilo.baselines.published_folder import load  # noqa: PLC0415 - it imports this module
+
+    baseline = load(folder, gold=data)
+    return replace(stored_baseline_of(baseline.evidence), folder=str(folder), simulated=baseline.simulated)
 
 
 def stored_baseline_of(baseline: Evidence) -> StoredBaseline:
@@ -354,37 +307,3 @@ def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
             file=folder,
         )
     return names
-
-
-def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    try:
-        table = read_parquet(path, own=True)
-    except InputError as error:
-        raise InputError(f"{error.message}: check that this is a baseline folder", file=path) from error
-    if missing := [name for name in columns if name not in table.columns]:
-        raise InputError(f"has no column {', '.join(missing)}", file=path)
-    return table
-
-
-def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
-    """Map item numbers of the pool to items, from the folder's file of items; empty if the baseline had no gold."""
-    path = folder / ITEMS_FILE
-    if not path.is_file():
-        return {}
-    numbers = {
-        str(name): int(number) for number, name in consensus.select("item", "id").drop_nulls().iter_rows()
-    }
-    found = {numbers[str(item.id)]: item for item in read_split(path) if str(item.id) in numbers}
-    return {number: replace(item, id=number) for number, item in found.items()}
-
-
-def _with_data(
-    consensus: pl.DataFrame, data: Path, declaration: Dataset
-) -> tuple[pl.DataFrame, dict[int, Item]]:
-    """Add ids and gold answers from a file of items to the consensus; also return these items."""
-    fields = [name for name in consensus.columns if name not in COLUMNS]
-    # The folder does not say under which names the dataset's pools show its fields.
-    known = dataset(declaration.name) if declaration.name in names() else declaration
-    found = read_gold(data, consensus.select("item", *fields), dataset=known)
-    joined = consensus.drop("id", "gold").join(found.answers, on="item", how="left", maintain_order="left")
-    return joined, {number: replace(item, id=number) for number, item in found.items.items()}

@@ -89,6 +89,7 @@ class StudyInput:
     margin: Margin | None = None
     provenance: Provenance | None = None
     files: tuple[Path, ...] = ()
+    plan: Mapping[str, bytes] = field(default_factory=dict)
     pseudonymous: bool = False
 
     @property

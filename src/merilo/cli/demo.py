@@ -123,7 +123,7 @@ def demonstrate(
         Text("  {file}: its items with all answers", file=report.with_name("items.html")),
         Text(
             "  {file}: the report of {dataset}",
-            file=out / _GENERATED / "study" / "baseline" / "report.html",
+            file=out / _GENERATED / "hb" / "report.html",
             dataset=_GENERATED,
         ),
         Text("  {file}: people, the model and two built-in respondents", file=out / "comparison.html"),
@@ -166,7 +166,6 @@ class _Demo:
             *("--name", _OWN, "--out", declaration),
         )
         self._study(_OWN, declaration)
-        _run("report", folder / "study", "--out", folder / "hb")
         _write_log(dataset(str(declaration)), read_items(folder), self.seed, folder / f"{_MODEL}.jsonl")
 
     def generated_study(self) -> None:
@@ -209,7 +208,7 @@ class _Demo:
         _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(folder)))
         _run("study", "collect", study, "--out", folder / "answers.csv")
         _run("study", "import", study, folder / "answers.csv")
-        if _run("study", "baseline", study, "--out", study / "baseline", may_be_rejected=True):
+        if _run("study", "baseline", study, "--out", folder / "hb", may_be_rejected=True):
             say(
                 Text(
                     "the baseline of {dataset} is rejected: people disagree on too many items, as the report shows",
@@ -220,7 +219,7 @@ class _Demo:
 
     def comparison(self) -> None:
         """Compare people with the simulated model and with built-in respondents."""
-        baselines = [self.out / name / "study" / "baseline" for name in _HARDNESS]
+        baselines = [self.out / name / "hb" for name in _HARDNESS]
         log = self.out / _OWN / f"{_MODEL}.jsonl"
         _run("compare", baselines[0], log)
         runs = [self.out / "runs" / respondent for respondent in _RESPONDENTS]

@@ -36,7 +36,7 @@ _KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
 
 
 #: The items of a baseline, in its folder beside its record.
-BASELINE_ITEMS: Final = "items.jsonl"
+BASELINE_ITEMS: Final = "raw/items.jsonl"
 _BASELINE_RECORD: Final = "baseline.json"
 
 #: What the record of a run names in place of their file.
@@ -64,7 +64,8 @@ class ItemSource:
     @property
     def of_baseline(self) -> bool:
         """Whether they are the items that people answered for a baseline."""
-        return self.file.name == BASELINE_ITEMS and _is_baseline(self.file.parent)
+        folder = self.file.parent.parent
+        return self.file == folder / BASELINE_ITEMS and _is_baseline(folder)
 
     @property
     def place(self) -> str:
@@ -319,7 +320,7 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
         if data.is_file():
             return data
     if data is not None and not data.is_dir():
-        if _is_baseline(data.parent):
+        if _is_baseline(data.parent.parent):
             why = f"its pool lacks fields of {declared.title}, or asked people another question"
             raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
         raise InputError("there is no such folder of items", file=data)

@@ -132,8 +132,13 @@ def baseline(
     }
     given = (population, *([] if isinstance(other, OtherAnswers) else other))
     study = _with_provenance(study, options, given)
-    made = compute(study if arm is None else _divided(study, settings), settings)
-    if not models:
+    return computed(study if arm is None else _divided(study, settings), settings)
+
+
+def computed(study: StudyInput, settings: Settings) -> Baseline:
+    """Compute the baseline of a study, with the comparisons with its models."""
+    made = compute(study, settings)
+    if not study.models:
         return made
     from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.provenance import Provenance
+from merilo.baselines.raw_files import CHANGES_FILE
 from merilo.baselines.row import Row, headlines
 from merilo.reports.arm_tables import arm_sections
 from merilo.reports.comparison_page import rows_table
@@ -21,9 +21,6 @@ from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
 from merilo.studies.plan_types import FROZEN_FILE, INSTRUCTION_FILES
 from merilo.text import LANGUAGES, Language, Text
-
-#: The list of differences between a frozen plan and the present one, beside the plan in a published folder.
-CHANGES_FILE: Final = "changes.json"
 
 
 def page(

@@ -14,11 +14,13 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from merilo.baselines.baseline import Baseline
+from merilo.baselines.raw_files import CHANGES_FILE, PLAN_FILES
 from merilo.errors import DataError, UsageError, renamed
 from merilo.people.reading import StudyResponses
 from merilo.reports.baseline import baseline
 from merilo.responses import answer_seconds
 from merilo.settings import AnalysisSettings
+from merilo.strict_json import Json, indented
 from merilo.studies.collected import collected_table, read_collected, read_imports
 from merilo.studies.plan_types import (
     FROZEN_FILE,
@@ -178,6 +180,22 @@ def study_baseline(
                 minimum_hourly=group.pay.minimum_per_hour,
             ),
         )
+    platforms = {one.platform for one in read_imports(folder).files if one.arm == name}
+    made = made.with_plan(plan_files(folder), platforms.pop() if len(platforms) == 1 else None)
     beside = {other: study_baseline(folder, arm=other) for other in others}
     words = ["merilo", "study", "baseline", shown(folder.path), *(["--arm", name] if arm else [])]
     return made.with_command(shlex.join(words)).beside(name, beside)
+
+
+def plan_files(folder: StudyFolder) -> dict[str, bytes]:
+    """Return the files of a study's plan that are published, and what was changed since it was frozen."""
+    files = {
+        path.name: path.read_bytes() for pattern in PLAN_FILES for path in sorted(folder.path.glob(pattern))
+    }
+    if FROZEN_FILE in files:
+        changes: list[Json] = [
+            {"what": one.what, "frozen": one.frozen, "now": one.now, "decision": one.decision}
+            for one in changes_since_freeze(folder.path)
+        ]
+        files[CHANGES_FILE] = f"{indented(changes)}\n".encode()
+    return files

@@ -110,7 +110,7 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, t
     assert done.status in {0, 1}, done.err
     assert {row["model"] for row in done.json["models"]} == {"org/m"}
     assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
-    verified = merilo("report", "verify", tmp_path / "hb")
+    verified = merilo("verify", tmp_path / "hb")
     assert verified.status == 0, verified.out + verified.err
 
 

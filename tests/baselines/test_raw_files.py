@@ -11,9 +11,10 @@ from polars.testing import assert_frame_equal
 
 import merilo
 from merilo.atomic_write import guarded, guarded_text, unguarded, unguarded_text, write_files
+from merilo.baselines.raw_files import raw_files, read_raw
+from merilo.baselines.study_input import StudyInput
 from merilo.errors import InputError
 from merilo.people.pseudonyms import PREFIX
-from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -49,7 +50,7 @@ def test_a_text_that_looks_like_a_formula_is_restored_exactly(texts: list[str]) 
 
 
 def test_the_raw_answers_are_restored_exactly(tmp_path: Path) -> None:
-    found = read_raw(saved(tmp_path))
+    found, _ = read_raw(saved(tmp_path))
     given = merilo.read_responses(ANSWERS)
     for name in ("item", "answer", "control", "is_control", "started", "page_seconds", "row"):
         assert found.responses.table[name].to_list() == given.table[name].to_list()
@@ -59,7 +60,7 @@ def test_the_raw_answers_are_restored_exactly(tmp_path: Path) -> None:
 
 
 def test_annotators_have_pseudonyms(tmp_path: Path) -> None:
-    found = read_raw(saved(tmp_path))
+    found, _ = read_raw(saved(tmp_path))
     assert found.responses.table["respondent"].str.starts_with(PREFIX).all()
     assert found.skills is not None
     assert sorted(found.skills["skill"]) == [12.5, 90.0]
@@ -69,7 +70,7 @@ def test_no_file_names_an_annotator_of_the_platform(tmp_path: Path) -> None:
     table = ANSWERS.with_columns(worker="platform-id-" + pl.col("worker"))
     merilo.baseline(table, gold=GOLD).save(tmp_path / "base")
     texts = [path.read_text() for path in (tmp_path / "base" / "raw").iterdir()]
-    assert len(texts) == 4
+    assert len(texts) == 5
     assert not [text for text in texts if "platform-id" in text]
 
 
@@ -83,9 +84,9 @@ def test_all_that_reading_found_is_kept(tmp_path: Path) -> None:
         renamed={"Y": "y"},
         lost_pages=pl.DataFrame({"page_reward": [0.5, None], "page_seconds": [10.0, 2.5]}),
     )
-    write_files(tmp_path, RawStudy(given, Settings(min_votes=2, by=("domain",))).to_files())
-    found = read_raw(tmp_path)
-    assert found.settings == Settings(min_votes=2, by=("domain",))
+    write_files(tmp_path, raw_files(StudyInput(responses=given), Settings(min_votes=2, by=("domain",))))
+    found, settings = read_raw(tmp_path)
+    assert settings == Settings(min_votes=2, by=("domain",))
     for one in fields(Responses):
         ours, theirs = getattr(found.responses, one.name), getattr(given, one.name)
         if isinstance(theirs, pl.DataFrame):
@@ -111,10 +112,10 @@ def test_a_damaged_file_is_named_with_its_row_and_field(tmp_path: Path) -> None:
 
 def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     raw = saved(tmp_path)
-    path = raw / "reading.json"
+    path = raw / "settings.json"
     path.write_text(path.read_text().replace('"cascade"', '"guess"'))
-    with pytest.raises(InputError, match=r"reading\.json, settings: is not as Merilo writes it"):
+    with pytest.raises(InputError, match=r"settings\.json, settings: is not as Merilo writes it"):
         read_raw(raw)
     path.unlink()
-    with pytest.raises(InputError, match=r"has no raw answers of a baseline: reading\.json is missing"):
+    with pytest.raises(InputError, match=r"has no raw answers of a baseline: settings\.json is missing"):
         read_raw(raw)

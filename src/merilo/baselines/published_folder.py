@@ -1,0 +1,224 @@
+"""A published folder read back: the baseline is computed from its raw answers, and compared with what is published."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import isclose
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from merilo.atomic_write import guarded
+from merilo.baselines.baseline import BASELINE_FILE, Baseline, read_record
+from merilo.baselines.pipeline import compute
+from merilo.baselines.raw_files import RAW, SETTINGS_FILE, arm_folder, read_raw
+from merilo.baselines.study_input import gold_of
+from merilo.baselines.withholding import NEEDS_GOLD, with_published, withheld
+from merilo.errors import InputError
+from merilo.records import Record
+from merilo.strict_json import Json, as_text, read_json
+
+#: The SHA-256 of every other file.
+MANIFEST: Final = "manifest.json"
+
+#: Numbers are published with six decimal places; a larger difference than one unit of the last place is a change.
+TOLERANCE: Final = 1.5e-6
+
+#: Keys that say how the baseline was made, and sentences, which say what the values beside them say.
+_NOT_COMPARED: Final = ("provenance", "findings")
+
+#: The comparisons with models, which `merilo compare` computes.
+_OF_MODELS: Final = ("models", "echoes")
+
+#: What programs leave in a folder that they open.
+_IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
+
+
+class Discrepancy(NamedTuple):
+    """A published value that does not follow from the raw answers, or a file that is not as it was written.
+
+    Attributes:
+        name: a key of `baseline.json` with points, a cell of a table, or a file.
+        published: the published value.
+        recomputed: the value that follows from the raw answers.
+    """
+
+    name: str
+    published: Json
+    recomputed: Json
+
+
+class Manifest(Record):
+    """The content of `manifest.json`: the SHA-256 of every other file, by name; of a notebook, that of its cells."""
+
+    files: dict[str, str]
+
+
+def load(folder: str | Path, *, gold: str | Path | None = None) -> Baseline:
+    """Compute a baseline again from the raw answers of its folder.
+
+    Args:
+        folder: a folder that `merilo baseline --out` or `merilo report` wrote.
+        gold: the gold answers, if the folder has none: a file, as for `merilo.baseline`.
+
+    Returns:
+        The baseline. If its gold answers are withheld, the values that need them are those of `baseline.json`, and
+        `baseline.gold.withheld` says so.
+
+    Raises:
+        InputError: the folder is not such a folder, or its files are damaged.
+        DataError: no baseline can be computed from these answers.
+    """
+    place = Path(folder)
+    if not (place / RAW / SETTINGS_FILE).is_file():
+        why = f"is not the folder of a baseline: {RAW}/{SETTINGS_FILE} is missing"
+        raise InputError(why if place.is_dir() else "there is no such folder", file=place)
+    study, settings = read_raw(place / RAW)
+    hidden = study.gold is not None and study.gold.withheld
+    if gold is not None:
+        path, hidden = Path(gold), False
+        known = gold_of(study.responses, study.dataset, path, None, None, alternatives=settings.alternatives)
+        study = replace(study, gold=known and replace(known, source=path.name))
+    return _with_published(compute(study, settings), read_record(place), hidden=hidden)
+
+
+def _with_published(baseline: Baseline, published: Baseline, *, hidden: bool) -> Baseline:
+    """Take the values that cannot be recomputed, of a baseline and of its arms, as they are published."""
+    shown = with_published(baseline, published) if hidden else baseline.with_values(published, _OF_MODELS)
+    if not baseline.arms:
+        return shown
+    arms = {
+        name: _with_published(arm, published.arms.get(name, arm), hidden=hidden)
+        for name, arm in baseline.arms.items()
+    }
+    differences = published.differences if hidden else shown.differences
+    return shown.model_copy(update={"arms": arms, "differences": differences})
+
+
+def not_recomputed(folder: str | Path) -> tuple[str, ...]:
+    """Return what `verify` takes as it is: keys of `baseline.json` that need withheld gold answers, verdicts."""
+    content = read_record(Path(folder))
+    verdicts = ("the verdicts on answers",) if content.programs else ()
+    if content.gold is None or not content.gold.withheld:
+        return verdicts
+    return (*(name for name in (*NEEDS_GOLD, "arms") if getattr(content, name)), *verdicts)
+
+
+def tables(baseline: Baseline) -> dict[str, bytes]:
+    """Return annotators, consensus and doubtful items as CSV files, guarded against formulas, by name."""
+    found = {
+        "annotators.csv": baseline.annotators,
+        "consensus.csv": baseline.consensus,
+        "doubtful.csv": baseline.doubtful,
+    }
+    for number, (name, arm) in enumerate(baseline.arms.items(), start=1):
+        folder = arm_folder(name, number)
+        found |= {f"{folder}/annotators.csv": arm.annotators, f"{folder}/consensus.csv": arm.consensus}
+    return {name: guarded(table).write_csv().encode() for name, table in found.items() if table is not None}
+
+
+def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discrepancy]:
+    """Compare a folder's values with those that follow from its raw answers, and its files with the manifest.
+
+    Args:
+        folder: a folder that `merilo baseline --out` or `merilo report` wrote.
+        gold: the gold answers, if the folder has none; without them, values that need gold are not compared.
+
+    Returns:
+        What differs; empty if the folder is verified.
+
+    Raises:
+        InputError: the folder is not such a folder, or its files cannot be read.
+        DataError: no baseline can be computed from its raw answers.
+    """
+    place = Path(folder)
+    baseline = load(place, gold=gold)
+    if gold is not None and (known := read_record(place).gold) and known.withheld:
+        baseline = withheld(baseline)
+    content = json.loads(as_text(baseline.to_json()))
+    found = [*_differing(read_json(place / BASELINE_FILE), content, "")]
+    for name, table in tables(baseline).items():
+        found += _differing_cells(place, name, table)
+    return [*found, *_changed(place)]
+
+
+def _differing(published: Json, recomputed: Json, name: str) -> Iterator[Discrepancy]:
+    """Yield the values that differ by more than one unit of the sixth decimal place."""
+    if isinstance(published, dict) and isinstance(recomputed, dict):
+        for key in {**published, **recomputed}:
+            if name or key not in _NOT_COMPARED:
+                own = f"{name}.{key}" if name else key
+                yield from _differing(published.get(key), recomputed.get(key), own)
+    elif isinstance(published, list) and isinstance(recomputed, list) and len(published) == len(recomputed):
+        for place, (one, other) in enumerate(zip(published, recomputed, strict=True)):
+            yield from _differing(one, other, f"{name}.{place}")
+    elif not _equal(published, recomputed):
+        yield Discrepancy(name, published, recomputed)
+
+
+def _equal(first: Json, second: Json) -> bool:
+    numbers = [one for one in (first, second) if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) == 2:
+        return isclose(*numbers, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return type(first) is type(second) and first == second
+
+
+def _differing_cells(folder: Path, file: str, table: bytes) -> Iterator[Discrepancy]:
+    """Yield the cells of a published table that differ from the recomputed one; a row is named by its first cell."""
+    try:
+        there, again = (
+            pl.read_csv(io.BytesIO(one), infer_schema_length=None)
+            for one in ((folder / file).read_bytes(), table)
+        )
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"cannot be read ({str(error).partition(chr(10))[0][:200]})", file=folder / file
+        ) from error
+    if there.columns != again.columns or there.height != again.height:
+        shape = [f"{one.height} rows of {', '.join(one.columns)}" for one in (there, again)]
+        yield Discrepancy(file, *shape)
+        return
+    for one, other in zip(there.iter_rows(named=True), again.iter_rows(named=True), strict=True):
+        for name in there.columns:
+            if not _equal(one[name], other[name]):
+                yield Discrepancy(f"{file}, {other[there.columns[0]]}, {name}", one[name], other[name])
+
+
+def manifest(files: Mapping[str, bytes]) -> bytes:
+    """Return the manifest of a folder with these files."""
+    return as_text(
+        Manifest(files={name: _digest(name, data) for name, data in sorted(files.items())}).to_json()
+    ).encode()
+
+
+def _digest(name: str, content: bytes) -> str:
+    """Return the SHA-256 of a file; of a notebook, that of its cells without outputs, which running it changes."""
+    if name.endswith(".ipynb"):
+        try:
+            cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(content)["cells"]]
+        except (ValueError, TypeError, KeyError):
+            cells = []
+        content = json.dumps(cells, ensure_ascii=False).encode() if cells else content
+    return hashlib.sha256(content).hexdigest()
+
+
+def _changed(folder: Path) -> Iterator[Discrepancy]:
+    """Yield the files that were changed, are missing, or are not in the manifest."""
+    entries, there = Manifest.read(folder / MANIFEST).files, set()
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        name = place.as_posix()
+        if path.is_dir() or name == MANIFEST or _IGNORED.intersection(place.parts):
+            continue
+        there.add(name)
+        if name not in entries:
+            yield Discrepancy(name, "not in the manifest", None)
+        elif _digest(name, path.read_bytes()) != entries[name]:
+            yield Discrepancy(name, "as in the manifest", "changed")
+    for name in sorted(entries.keys() - there):
+        yield Discrepancy(name, "as in the manifest", "missing")

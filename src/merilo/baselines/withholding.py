@@ -1,0 +1,272 @@
+"""Withholding closed gold answers from a published folder, and everything from which they follow.
+
+The baseline is computed again without gold answers, so that no table, page or notebook can show one. Only estimates are
+taken from the baseline with gold, rounded to three decimals: none of a few items, none that another estimate completes
+to a few items, and none of 0 or 1, which tells the gold answer of every item.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import polars as pl
+
+from merilo.baselines.baseline import Baseline
+from merilo.baselines.estimates import Estimates
+from merilo.baselines.evidence import Evidence
+from merilo.baselines.groups import ALPHA, field_values
+from merilo.baselines.people_table import PeopleTable
+from merilo.baselines.pipeline import compute
+from merilo.baselines.row import Row
+from merilo.baselines.study_input import StudyInput
+from merilo.errors import DataError, argument
+from merilo.estimate import Estimate
+from merilo.people.aggregation import NO_LABEL
+from merilo.records import Span
+from merilo.settings import Settings
+from merilo.wording import counted_noun
+
+if TYPE_CHECKING:
+    from merilo.baselines.findings import Status
+
+#: An estimate of fewer items is not published: with one item it would tell whether its consensus is right.
+LEAST_ITEMS: Final = 5
+
+#: Digits of an estimate after the decimal point, so that it does not tell which items are right.
+DECIMALS: Final = 3
+
+#: The keys of `baseline.json` whose values need the gold answers.
+NEEDS_GOLD: Final = (
+    "status", "reasons", "metrics", "by_majority_alone", "human_benchmark", "whole_dataset", "single_person", "groups",
+    "people", "models", "echoes",
+)  # fmt: skip
+
+#: Why an estimate has no value.
+TELLING: Final = "withheld: the gold answers are closed, and this value would give some of them away"
+
+T = TypeVar("T")
+
+
+def is_closed(study: StudyInput) -> bool:
+    """Return whether the dataset says that its gold answers are not published."""
+    return study.dataset is not None and study.dataset.gold == "closed"
+
+
+def withheld(baseline: Baseline) -> Baseline:
+    """Return the baseline as it may be published if its gold answers are closed.
+
+    Args:
+        baseline: the baseline with gold answers.
+
+    Raises:
+        DataError: annotators were excluded by control items that are test items too, whose known answers are closed.
+    """
+    evidence = baseline.evidence
+    hidden = compute(*_without_gold(evidence.study, evidence.settings))
+    excluded = [set(one.annotators.filter("excluded")["annotator"]) for one in (baseline, hidden)]
+    if excluded[0] != excluded[1]:
+        raise DataError(
+            f"the exclusion of {counted_noun(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on "
+            "control items that are test items too, and the gold answers of this dataset are closed: take other "
+            f"control items, or give {argument('with_gold')} for a folder that is not published"
+        )
+    arms = {name: withheld(arm) for name, arm in baseline.arms.items()}
+    differences = [_safe(one) for one in baseline.differences]
+    return with_published(hidden, _shown(baseline, hidden)).beside(baseline.arm or "", arms, differences)
+
+
+def with_published(baseline: Baseline, published: Baseline) -> Baseline:
+    """Return a baseline without gold answers with the values that need them as they are published."""
+    shown = baseline.with_values(published, NEEDS_GOLD)
+    known = {name: one for name, one in shown.metrics.items() if one.value is not None}
+    estimates = Estimates(
+        main={name: one for name, one in known.items() if "." not in name},
+        extra={name: one for name, one in known.items() if "." in name},
+        by_majority_alone=shown.by_majority_alone,
+        single_person=shown.single_person,
+        missing={name: one.reason or "" for name, one in shown.metrics.items() if one.value is None},
+    )
+    shown._evidence = replace(
+        baseline.evidence,
+        estimates=estimates,
+        whole=shown.whole_dataset,
+        groups=shown.groups,
+        status=cast("Status", shown.status),
+    )
+    return shown
+
+
+def _without_gold(study: StudyInput, settings: Settings) -> tuple[StudyInput, Settings]:
+    """Return the study without gold answers, and without what repeats them or tells them.
+
+    That are the known answers of control items that are test items too, the answers of models, and fields that tell
+    the gold answer. Arms are left out.
+    """
+    gold, population, table = study.gold, study.population, study.responses.table
+    tests = table.filter(~pl.col("is_control"))["item"].unique()
+    known = pl.when(~pl.col("item").is_in(tests.implode())).then("control").alias("control")
+    if gold is not None:
+        answers = dict(gold.answers.select("item", "gold").iter_rows())
+        safe = [name for name in settings.by if not _tells(_values(study, name), answers)]
+        settings = replace(settings, by=tuple(safe))
+        if population is not None and _tells(population.of, answers):
+            population = None
+        fields = {*safe, settings.cluster, study.dataset.cluster if study.dataset else None, "type"} - {None}
+        gold = gold.without_answers({name for one in fields for name in (str(one), f"meta.{one}")})
+    responses = replace(study.responses, table=table.with_columns(known))
+    study = replace(study, responses=responses, gold=gold, population=population, models=(), arms={})
+    return study, settings
+
+
+def _values(study: StudyInput, name: str) -> dict[int, str]:
+    column = field_values(name, study.responses.items, study.gold)
+    return {int(item): str(value) for item, value in column.drop_nulls().iter_rows()}
+
+
+def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
+    """Return whether items with the same value of a field always have the same gold answer."""
+    golds: dict[Hashable, list[str]] = defaultdict(list)
+    for item, value in values.items():
+        if item in gold:
+            golds[value].append(gold[item])
+    several = [set(found) for found in golds.values() if len(found) > 1]
+    return bool(several) and all(len(one) == 1 for one in several) and len(set(map(frozenset, several))) > 1
+
+
+def _shown(full: Baseline, hidden: Baseline) -> Baseline:
+    """Return the baseline with the values of `NEEDS_GOLD` that may be published."""
+    evidence = full.evidence
+    secret = too_small(*_members(evidence, hidden))
+    moved = int((evidence.decided.consensus.label != evidence.decided.majority.label).sum())
+    population = hidden.evidence.study.population
+    few = population is None or min(Counter(population.of.values()).values()) < LEAST_ITEMS
+    benchmark = full.human_benchmark
+    if benchmark and (benchmark.items == "all" or not 0 < moved < LEAST_ITEMS):
+        benchmark = benchmark.model_copy(update={"metrics": _all_safe(benchmark.metrics)})
+    else:
+        benchmark = None
+    return full.model_copy(
+        update={
+            "metrics": {
+                name: _hidden(one) if name in secret else one for name, one in _all_safe(full.metrics).items()
+            },
+            "by_majority_alone": {} if 0 < moved < LEAST_ITEMS else _all_safe(full.by_majority_alone),
+            "human_benchmark": benchmark,
+            "whole_dataset": {} if few else _all_safe(full.whole_dataset),
+            "single_person": full.single_person and _safe(full.single_person),
+            "groups": tuple(
+                _hidden(one) if group in secret and not name.endswith(ALPHA) else _safe(one)
+                for one in full.groups
+                for group, _, name in [one.name.rpartition(": ")]
+                if group.partition("=")[0] in hidden.settings.by
+            ),
+            "people": full.people and _safe_people(full.people),
+            "models": tuple(
+                Row.of_json(_rounded(one.to_json()))
+                for one in full.models
+                if not any(part and part.value in {0, 1} for part in (one.score, one.people))
+            ),
+        }
+    )
+
+
+def _hidden(estimate: Estimate) -> Estimate:
+    return estimate.model_copy(update={"value": None, "ci95": None, "reason": TELLING})
+
+
+def _safe(estimate: Estimate) -> Estimate:
+    """Round an estimate; leave out one of a few items, and one that tells the gold answer of every item."""
+    if estimate.value is None:
+        return estimate
+    if estimate.n < LEAST_ITEMS or estimate.value in {0, 1}:
+        return _hidden(estimate)
+    ends = estimate.ci95 and Span(*(round(end, DECIMALS) for end in estimate.ci95))
+    return estimate.model_copy(update={"value": round(estimate.value, DECIMALS), "ci95": ends})
+
+
+def _all_safe(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {name: _safe(one) for name, one in estimates.items()}
+
+
+def _safe_people(table: PeopleTable) -> PeopleTable:
+    rows = {
+        name: None
+        if one.value in {0, 1}
+        else one.model_copy(update={"value": one.value and round(one.value, DECIMALS)})
+        for name, one in table.rows().items()
+    }
+    return table.model_copy(update=rows)
+
+
+def _rounded(value: T) -> T:
+    """Return JSON with every number rounded."""
+    found: Any = value
+    if isinstance(value, float):
+        found = round(value, DECIMALS)
+    elif isinstance(value, dict):
+        found = {name: _rounded(inner) for name, inner in value.items()}
+    elif isinstance(value, list):
+        found = [_rounded(inner) for inner in value]
+    return cast("T", found)
+
+
+def _members(evidence: Evidence, hidden: Baseline) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
+    """Return the decided items of each group and of each metric of a part of the items, and of all."""
+    if evidence.scorer is None:
+        return {}, frozenset()
+    scorer, label = evidence.scorer, evidence.decided.consensus.label[evidence.scorer.codes]
+    numbers = [int(item.id) for item in scorer.items]
+    every = frozenset(number for place, number in enumerate(numbers) if label[place] != NO_LABEL)
+    main, extra = scorer.parts()
+    parts = {
+        part.name: every.intersection(numbers[row] for row in part.rows)
+        for part in (*main, *extra)
+        if part.name in evidence.estimates.extra
+    }
+    for field in hidden.settings.by:
+        column = field_values(field, evidence.items, evidence.gold)
+        for (value,), group in column.drop_nulls().group_by("value"):
+            parts[f"{field}={value}"] = every.intersection(group["item"].to_list())
+    return parts, every
+
+
+def too_small(groups: Mapping[T, frozenset[int]], every: frozenset[int], least: int = LEAST_ITEMS) -> set[T]:
+    """Return the groups whose estimates must not be published.
+
+    A group of fewer than `least` items is hidden. So is the smaller of two groups that differ by fewer than `least`
+    items, or of a group and everything; and the smallest group inside a larger one whose other published parts leave
+    fewer than `least` of its items.
+
+    Args:
+        groups: the items of each group; groups of several fields may overlap.
+        every: all items, whose estimate is published.
+        least: the smallest number of items of a published estimate.
+
+    Example:
+        >>> groups = {"law": frozenset(range(20)), "art": frozenset(range(20, 36)), "tea": frozenset({36})}
+        >>> sorted(too_small(groups, frozenset(range(37))))
+        ['art', 'tea']
+    """
+    shown = {name: items for name, items in groups.items() if len(items) >= least}
+    while shown and (name := _revealing(shown, every, least)) is not None:
+        del shown[name]
+    return {name for name in groups if name not in shown}
+
+
+def _revealing(shown: Mapping[T, frozenset[int]], every: frozenset[int], least: int) -> T | None:
+    """Return a group that, with the others, gives the estimate of a few items; `None` if there is none."""
+    by_size = sorted(shown, key=lambda name: len(shown[name]))
+    for larger in [every, *shown.values()]:
+        inside = [name for name in by_size if shown[name] < larger]
+        close = next((name for name in inside if len(larger - shown[name]) < least), None)
+        if close is not None:
+            return close
+        if inside and 0 < len(larger.difference(*(shown[name] for name in inside))) < least:
+            return inside[0]
+    return next(
+        (one for one, other in combinations(by_size, 2) if 0 < len(shown[one] ^ shown[other]) < least), None
+    )

@@ -1,0 +1,76 @@
+"""`merilo verify`: compute a published folder again and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from merilo.cli.options import JsonOption
+from merilo.cli.output import check_places, deliver, show, working
+from merilo.strict_json import Json
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.baselines.published_folder import Discrepancy
+
+app = typer.Typer(add_completion=False)
+
+#: How many differences the terminal lists; the JSON lists all.
+_MOST: Final = 20
+
+
+@app.command()
+def check(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder of merilo report or merilo baseline --out.", show_default=False)
+    ],
+    *,
+    gold: Annotated[
+        Path | None, typer.Option(help="The gold answers, if the folder has none because they are closed.")
+    ] = None,
+    json_to: JsonOption = None,
+) -> int:
+    """Recompute every value from the raw answers, and compare the files with the manifest.
+
+    Without --gold, values that need withheld gold answers are named and not recomputed.
+    Exit status 1: a recomputed value differs, or a file was changed, is missing or is unknown.
+    """
+    from merilo.baselines.published_folder import not_recomputed, verify  # noqa: PLC0415 - slow
+
+    check_places([folder, gold], json_to)
+    with working(Text("Recomputing every value")):
+        found, taken = verify(folder, gold=gold), () if gold else not_recomputed(folder)
+    content: dict[str, Json] = {
+        "folder": str(folder),
+        "verified": not found,
+        "differences": [one._asdict() for one in found],
+        "not_recomputed": [*taken],
+    }
+    deliver(json_to, lambda: content, lambda: show(*_lines(found, taken)))
+    return 1 if found else 0
+
+
+def _lines(found: Sequence[Discrepancy], taken: Sequence[str]) -> Iterator[object]:
+    if taken:
+        yield Text("not recomputed: {names}", names=", ".join(taken))
+    for one in found[:_MOST]:
+        yield Text(
+            "differs: {name}: published {published}, recomputed {recomputed}",
+            name=one.name,
+            published=_shown(one.published),
+            recomputed=_shown(one.recomputed),
+        )
+    if len(found) > _MOST:
+        yield Text("and {n:,} more (--json lists all)", n=len(found) - _MOST)
+    if found:
+        yield Text("NOT verified: {n:# difference|# differences}", n=len(found))
+    else:
+        yield Text("verified: every value follows from the raw answers, and no file was changed")
+
+
+def _shown(value: object) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

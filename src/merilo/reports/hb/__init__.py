@@ -1,1 +1,0 @@
-"""The folder `hb/`: everything that a published human baseline hands in, made from a baseline's folder."""

@@ -1,0 +1,397 @@
+"""The folder hb/ holds what a published baseline hands in, and every value follows from its raw answers."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mlcroissant
+import polars as pl
+import pytest
+import yaml
+from every import every
+
+import merilo
+from merilo.baselines.published_folder import Discrepancy
+from merilo.errors import InputError, OutputError
+from merilo.reports.croissant import TABLES
+from merilo.reports.human_table import read_study
+
+LABELS = {"A": "AB", "B": "BA"}
+
+
+def study(people: int = 5, items: int = 8, controls: int = 2, **columns: Any) -> pl.DataFrame:
+    """A pool in which the last annotator fails every control item, and two items are hard."""
+    rows = []
+    for item in range(items + controls):
+        right = "AB"[item % 2]
+        for person in range(people):
+            wrong = (person == people - 1 and people > 1) or (item in {3, 4} and person % 2)
+            rows.append(
+                {
+                    "question": f"question {item}",
+                    "domain": "sums" if item % 3 else "words",
+                    "worker": f"person-{person}@platform",
+                    "label": LABELS[right][wrong],
+                    "golden": right if item >= items else None,
+                    "page": f"{person}-{item // 2}",
+                    "seconds": str(10 + item + person),
+                    "reward": "0.05",
+                    **columns,
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+GOLD = {f"question {item}": "AB"[item % 2] for item in range(8)}
+OPTIONS: dict[str, Any] = {
+    "item": ["question"], "control": "golden", "page": "page", "seconds": "seconds", "reward": "reward",
+    "annotator": "worker", "answer": "label",
+}  # fmt: skip
+
+
+def saved(folder: Path, table: pl.DataFrame | None = None, **given: Any) -> Path:
+    """The folder of a baseline."""
+    responses = merilo.read_responses(
+        study() if table is None else table, **{**OPTIONS, **given.pop("read", {})}
+    )
+    merilo.baseline(responses, **{"gold": GOLD, "currency": "USD", **given}).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("study") / "base")
+
+
+@pytest.fixture
+def hb(base: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which a test may change."""
+    shutil.copytree(base, tmp_path / "hb")
+    return tmp_path / "hb"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def names(found: list[Discrepancy]) -> set[str]:
+    return {one.name for one in found}
+
+
+def test_the_folder_has_at_most_sixteen_files_beside_raw_and_the_readme_names_each(hb: Path) -> None:
+    files = set(contents(hb))
+    beside = {name for name in files if not name.startswith("raw/")}
+    assert beside == {
+        "baseline.json", "consensus.csv", "annotators.csv", "doubtful.csv", "report.html", "items.html",
+        "human_baseline_en.md", "human_baseline_ru.md", "cost_en.md", "cost_ru.md", "hb.ipynb", "croissant.json",
+        "checklist.md", "README.md", "manifest.json",
+    }  # fmt: skip
+    assert len(beside) <= 16
+    raw = {"responses.csv", "items.csv", "gold.csv", "settings.json", "reading.yaml", "items.jsonl"}
+    assert files - beside == {f"raw/{name}" for name in raw}
+    readme = (hb / "README.md").read_text()
+    for name in beside - {"README.md"}:
+        assert f"`{name}`" in readme or f"`{name[:-5]}*.md`" in readme, name
+    assert "# Human baseline" in readme
+    assert "# Оценка уровня человека" in readme
+
+
+def test_report_writes_the_same_folder_from_a_baseline(base: Path, tmp_path: Path) -> None:
+    merilo.report(base, tmp_path / "hb")
+    assert contents(tmp_path / "hb") == contents(base)
+
+
+def test_the_folder_is_loaded_and_verified(hb: Path) -> None:
+    baseline = merilo.load(hb)
+    assert baseline.to_json() == json.loads((hb / "baseline.json").read_text())
+    assert baseline.consensus.height == 8
+    assert merilo.verify(hb) == []
+
+
+def test_no_file_names_an_annotator_of_the_platform_or_a_folder_of_this_machine(hb: Path, base: Path) -> None:
+    for name, data in contents(hb).items():
+        assert b"@platform" not in data, name
+        assert str(base.parent).encode() not in data, name
+
+
+def test_one_changed_answer_names_the_values_that_moved(hb: Path) -> None:
+    path = hb / "raw" / "responses.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if line.startswith("4,") and ",B," in line)
+    lines[place] = lines[place].replace(",B,", ",A,", 1)
+    path.write_text("".join(lines))
+    moved = names(merilo.verify(hb))
+    assert {"raw/responses.csv", "agreement.krippendorff_alpha", "consensus.csv, 4, answers"} <= moved
+    assert "cost.total" not in moved
+
+
+def test_a_changed_value_is_named_with_both_values(hb: Path) -> None:
+    path = hb / "baseline.json"
+    content = json.loads(path.read_text())
+    value = content["metrics"]["acc"]["value"]
+    content["metrics"]["acc"]["value"] = 0.999
+    path.write_text(json.dumps(content))
+    found = merilo.verify(hb)
+    assert ("metrics.acc.value", 0.999, value) in found
+    assert names(found) == {"metrics.acc.value", "baseline.json"}
+
+
+def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
+    (hb / "README.md").write_text("another text")
+    (hb / "checklist.md").unlink()
+    (hb / "notes.txt").write_text("mine")
+    (hb / ".ipynb_checkpoints").mkdir()
+    (hb / ".ipynb_checkpoints" / "hb-checkpoint.ipynb").write_text("{}")
+    assert merilo.verify(hb) == [
+        ("README.md", "as in the manifest", "changed"),
+        ("notes.txt", "not in the manifest", None),
+        ("checklist.md", "as in the manifest", "missing"),
+    ]
+
+
+def test_a_notebook_that_was_run_counts_as_unchanged_but_not_one_with_other_code(hb: Path) -> None:
+    path = hb / "hb.ipynb"
+    book = json.loads(path.read_text())
+    code = next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    code["execution_count"] = 1
+    code["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["done"]}]
+    path.write_text(json.dumps(book))
+    assert merilo.verify(hb) == []
+    code["source"] = ["print(1)"]
+    path.write_text(json.dumps(book))
+    assert names(merilo.verify(hb)) == {"hb.ipynb"}
+
+
+def test_what_is_no_such_folder_is_refused(hb: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such folder"):
+        merilo.report(tmp_path / "nowhere", tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match=r"is not the folder of a baseline: raw/settings\.json is missing"):
+        merilo.verify(tmp_path / "other")
+    (hb / "raw" / "responses.csv").write_text("nothing\n")
+    with pytest.raises(InputError, match=r"responses\.csv, row 1: must have the columns"):
+        merilo.verify(hb)
+
+
+def test_an_existing_folder_is_replaced_only_with_force(hb: Path, base: Path) -> None:
+    (hb / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="exists already"):
+        merilo.report(base, hb)
+    assert (hb / "notes.txt").exists()
+    merilo.report(base, hb, force=True)
+    assert merilo.verify(hb) == []
+    with pytest.raises(OutputError, match="would be overwritten"):
+        merilo.report(base, base.parent, force=True)
+
+
+def test_the_metadata_of_the_dataset_gets_the_value_or_it_is_said_why_not(tmp_path: Path) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
+    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta))
+    (cards / "raw_readme_en.json").write_text(json.dumps({"Motivation": "why"}))
+    done = merilo.report(saved(tmp_path / "base"), tmp_path / "hb", cards=cards)
+    card = json.loads((tmp_path / "hb" / "raw_dataset_meta.json").read_text())
+    assert card["human_benchmark"] == {
+        "Accuracy": pytest.approx(done.baseline.metrics["acc"].value, abs=1e-4)
+    }
+    readme = json.loads((tmp_path / "hb" / "raw_readme_en.json").read_text())
+    assert readme["Motivation"] == "why"
+    assert readme["Human baseline"] in (tmp_path / "hb" / "human_baseline_en.md").read_text()
+    found = merilo.report(saved(tmp_path / "closed", gold=None), tmp_path / "closed-hb", cards=cards)
+    assert any("human_benchmark is not written" in remark for remark in found.remarks)
+    assert "raw_dataset_meta.json" not in found.files
+
+
+def of_texts() -> pl.DataFrame:
+    table = study(controls=0)
+    return table.with_columns(
+        label=pl.col("label")
+        + "-"
+        + pl.col("worker").str.head(8).replace({"person-0": "=1+1", "person-1": "+х"})
+    )
+
+
+KINDS: Mapping[str, Any] = {
+    "open answers": {"table": of_texts(), "gold": None},
+    "no controls": {"table": study(controls=0)},
+    "no gold": {"gold": None},
+    "one person": {"table": study(people=1, controls=0)},
+    "groups, skills and other settings": {
+        "by": ["domain"], "read": {"item": ["question", "domain"]},
+        "gold": pl.DataFrame({"question": list(GOLD), "gold": list(GOLD.values()), "id": [f"id-{n}" for n in range(8)]}),
+        "skills": {"person-0@platform": 90.0, "person-1@platform": 10.0}, "aggregator": "dawid-skene", "resolve": "none",
+        "min_controls": 2,
+    },
+    "pages without times and rewards": {
+        "table": study().drop("page", "seconds", "reward"), "read": {"page": None, "seconds": None, "reward": None},
+    },
+}  # fmt: skip
+
+
+@every("kind", KINDS)
+def test_every_kind_of_pool_is_written_and_verified(kind: str, tmp_path: Path) -> None:
+    given, folder = dict(KINDS[kind]), tmp_path / kind
+    saved(folder, given.pop("table", None), **given)
+    assert merilo.verify(folder) == []
+    run_code(folder)
+    if "gold" in given and given["gold"] is None:
+        assert json.loads((folder / "baseline.json").read_text())["gold"] is None
+        assert "The gold answers are closed or unknown" in (folder / "README.md").read_text()
+        assert not (folder / "raw" / "gold.csv").exists()
+        assert kind == "open answers" or "no gold answer" in (folder / "items.html").read_text()
+
+
+@pytest.mark.thorough
+def test_models_and_a_dataset_of_ones_own_are_included(tmp_path: Path) -> None:
+    declaration = tmp_path / "mine.yaml"
+    declaration.write_text(
+        "name: mine\ntitle: Mine\nfields: [question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
+    )
+    gold = pl.DataFrame(
+        {"question": list(GOLD), "gold": list(GOLD.values()), "id": [str(n) for n in range(8)]}
+    )
+    model = tmp_path / "some-model.jsonl"
+    model.write_text("".join(json.dumps({"id": str(n), "answer": "A"}) + "\n" for n in range(8)))
+    responses = merilo.read_responses(study(), **OPTIONS)
+    merilo.baseline(responses, dataset=str(declaration), gold=gold, models=[model]).save(tmp_path / "hb")
+    assert (tmp_path / "hb" / "raw" / "models" / "1" / "some-model.jsonl").read_bytes() == model.read_bytes()
+    assert (tmp_path / "hb" / "raw" / "dataset.yaml").exists()
+    assert merilo.verify(tmp_path / "hb") == []
+    assert "some-model" in (tmp_path / "hb" / "report.html").read_text()
+    for name, data in contents(tmp_path / "hb").items():
+        assert str(tmp_path).encode() not in data, name
+    run(tmp_path / "hb")
+
+
+def run_code(folder: Path) -> None:
+    """Run the cells of the notebook in this process, which takes a fraction of the time of a kernel."""
+    book = json.loads((folder / "hb.ipynb").read_text(encoding="utf-8"))
+    with contextlib.chdir(folder):
+        defined: dict[str, object] = {}
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), defined)
+
+
+def run(folder: Path) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    book = nbformat.read(folder / "hb.ipynb", as_version=4)
+    nbformat.validate(book)
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+
+
+@pytest.mark.thorough
+def test_the_notebook_passes_run_all(hb: Path) -> None:
+    run(hb)
+
+
+@pytest.mark.thorough
+def test_the_notebook_fails_after_a_raw_answer_was_changed(hb: Path) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    path = hb / "raw" / "responses.csv"
+    path.write_text(path.read_text().replace(",A,,false", ",B,,false", 1))
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="Discrepancy"):
+        run(hb)
+
+
+#: Runs the code of a notebook where only merilo and what it needs can be imported.
+ALONE = """
+import json, re, sys
+from importlib import metadata
+
+needed, todo = set(), ["merilo"]
+while todo:
+    name = todo.pop()
+    if name in needed:
+        continue
+    needed.add(name)
+    for one in metadata.requires(name) or ():
+        if "extra ==" not in one:
+            own = re.match(r"[\\w.-]+", one)[0].lower().replace("_", "-")
+            try:
+                metadata.distribution(own)
+            except metadata.PackageNotFoundError:
+                continue  # for other systems
+            todo.append(own)
+allowed = {"merilo"} | {
+    top for top, owners in metadata.packages_distributions().items()
+    if {one.lower().replace("_", "-") for one in owners} & needed
+}
+
+
+class OnlyMerilo:
+    def find_spec(self, name, path=None, target=None):
+        top = name.split(".")[0]
+        if top in sys.stdlib_module_names or top in allowed or top.startswith("_"):
+            return None
+        raise ModuleNotFoundError(f"{name} is not part of an environment with only merilo")
+
+
+sys.meta_path.insert(0, OnlyMerilo())
+for cell in json.load(open("hb.ipynb", encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        exec("".join(cell["source"]), globals())
+"""
+
+
+def test_the_notebook_passes_in_an_environment_with_only_merilo(hb: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], cwd=hb, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "every published value follows from the raw answers" in done.stdout
+
+
+def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
+    found = read_study(hb)
+    assert found.record.cost.total == pytest.approx(1.25)
+    assert found.record.metrics["acc"].n == 8
+
+
+@pytest.mark.parametrize("rule", ["agreed", "all"])
+def test_the_settings_choose_the_items_of_human_benchmark_and_the_card_says_which(
+    rule: str, tmp_path: Path
+) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
+    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta))
+    # Nobody has a majority on item 0, whose answers are all wrong.
+    table = study(people=5, controls=0).filter(pl.col("worker") != "person-4@platform")
+    split = pl.col("worker").replace({"person-0@platform": "AB", "person-1@platform": "AB"})
+    table = table.with_columns(
+        label=pl.when(pl.col("question") == "question 0").then(split).otherwise("label")
+    )
+    base = saved(tmp_path / "base", table, human_benchmark=rule, max_low_agreement=0.9)
+    done = merilo.report(base, tmp_path / "hb", cards=cards)
+    shown = done.baseline.by_majority_alone if rule == "agreed" else done.baseline.metrics
+    expected = shown["acc"]
+    card = json.loads((tmp_path / "hb" / "raw_dataset_meta.json").read_text())
+    assert card["human_benchmark"] == {"Accuracy": round(expected.value or 0, 4)}
+    section = (tmp_path / "hb" / "human_baseline_en.md").read_text()
+    which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
+    assert f"metadata is that of {which}: {expected.n} of 8." in section
+    assert merilo.verify(tmp_path / "hb") == []
+
+
+def test_registries_and_the_hub_find_every_row(
+    hb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(hb)
+    described = mlcroissant.Dataset("croissant.json")
+    assert not described.metadata.ctx.issues.errors
+    for name, (file, _) in TABLES.items():
+        assert len([*described.records(name)]) == pl.read_csv(hb / file).height > 0
+    front = yaml.safe_load((hb / "README.md").read_text().split("---\n")[1])
+    tables = {one["config_name"]: one["data_files"] for one in front["configs"]}
+    assert tables == {name: file for name, (file, _) in TABLES.items()}
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.load_dataset(str(hb), "consensus", cache_dir=str(tmp_path / "cache"))["train"]
+    assert rows.num_rows == pl.read_csv(hb / "consensus.csv").height
