@@ -384,7 +384,7 @@ def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:
                 items=size.items,
                 people=size.annotators,
             )
-    if pair.margin and pair.margin.planned:
+    if pair.margin and pair.margin.planned and row.verdict not in {"above", "below"}:
         yield Text("margin planned on {day:date}", day=pair.margin.planned)
 
 

@@ -128,7 +128,7 @@ def _finish_models(made: Baseline, *, printed: bool) -> None:
     from merilo.reports.table import print_sections  # noqa: PLC0415
 
     if printed:
-        print_sections(sections(Comparison(rows=made.models)), Console(highlight=False))
+        print_sections(sections(Comparison(rows=made.models), narrow=True), Console(highlight=False))
     if made.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
     for echo in made.echoes if printed else ():

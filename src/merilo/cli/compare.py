@@ -94,7 +94,7 @@ def people_and_models_compared(
         from merilo.reports.comparison_page import sections  # noqa: PLC0415
         from merilo.reports.table import print_sections  # noqa: PLC0415
 
-        print_sections(sections(found)[:1], Console(highlight=False))
+        print_sections(sections(found, narrow=True)[:1], Console(highlight=False))
     for finding in found.findings:
         say(finding.sentence)
     return 0

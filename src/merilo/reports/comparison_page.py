@@ -10,6 +10,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from merilo.baselines.comparison import plain
 from merilo.baselines.row import Row, Verdict, headlines
 from merilo.datasets import dataset, names
 from merilo.errors import for_command_line
@@ -17,7 +18,7 @@ from merilo.reports.comparison import Comparison
 from merilo.reports.html_page import page_environment
 from merilo.reports.human_table import KINDS
 from merilo.reports.table import Cell, Section, Table, estimate_text
-from merilo.text import Money, Text
+from merilo.text import Money, Text, joined
 from merilo.wording import listed
 
 #: Verdicts in a word or two, as tables have them.
@@ -30,11 +31,16 @@ VERDICTS: Final[dict[Verdict, Text]] = {
 }
 
 
-def sections(comparison: Comparison) -> list[Section]:
-    """Return a comparison as sections: a sentence a model, the table, the totals, and what limits it."""
-    told = tuple(row.sentence for row in headlines(comparison.rows))
+def sections(comparison: Comparison, *, narrow: bool = False) -> list[Section]:
+    """Return a comparison as sections: a sentence a model, the table, the totals, and what limits it.
+
+    Args:
+        comparison: the comparison.
+        narrow: leave out the columns of what the sentences say, for a terminal.
+    """
+    told = tuple(named_sentence(row, comparison.rows) for row in headlines(comparison.rows))
     one = len(told) == 1
-    tables = [rows_table(comparison.rows)]
+    tables = [rows_table(comparison.rows, narrow=narrow)]
     if comparison.has_total:
         tables.append(totals_table(comparison))
     found = [Section("comparison", None, told if one else (), () if one else told, tuple(tables))]
@@ -43,8 +49,19 @@ def sections(comparison: Comparison) -> list[Section]:
     return found
 
 
-def rows_table(rows: Sequence[Row]) -> Table:
-    """Return the table of rows; columns that would be empty are left out, and the dataset if there is one."""
+def named_sentence(row: Row, rows: Sequence[Row]) -> Text:
+    """Return the sentence of a row, after the dataset if there are several."""
+    several = len({one.dataset for one in rows}) > 1
+    return joined([f"{title_of(row.dataset)}: ", row.sentence], "") if several else row.sentence
+
+
+def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
+    """Return the table of rows; columns that would be empty are left out, and the dataset if there is one.
+
+    Args:
+        rows: the rows.
+        narrow: leave out differences and p, which the sentences have, and times of people without a model's price.
+    """
     models_only, datasets = any(row.other for row in rows), {row.dataset for row in rows}
     columns: dict[Text, list[Cell]] = {
         Text("dataset"): [title_of(row.dataset) for row in rows] if len(datasets) > 1 else [],
@@ -54,22 +71,23 @@ def rows_table(rows: Sequence[Row]) -> Table:
             row.people.value if row.people else None for row in rows
         ],
         Text("score"): [row.score.value for row in rows],
-        Text("difference"): [row.difference for row in rows],
-        Text("p"): [p_value(row) for row in rows],
+        Text("difference"): [] if narrow else [row.difference for row in rows],
+        Text("p"): [] if narrow else [p_value(row) for row in rows],
         Text("items"): [row.score.n for row in rows],
         Text("verdict"): [verdict(row) for row in rows],
-        Text("person, seconds"): [None if row.seconds is None else round(row.seconds, 1) for row in rows],
+        Text("person, seconds"): [
+            None if row.seconds is None else plain(row.seconds, 1)
+            for row in (() if narrow and not any(one.usd for one in rows) else rows)
+        ],
         Text("model, price"): [None if row.usd is None else Money(row.usd, "USD", 4) for row in rows],
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
+    first = headlines(rows)
     return Table(
         Text("Models") if models_only else Text("People and models"),
         tuple(shown),
         tuple(zip(*shown.values(), strict=True)),
-        (
-            *(row.sentence for row in rows if row not in headlines(rows)),
-            *notes(rows),
-        ),
+        (*(named_sentence(row, rows) for row in rows if row not in first), *notes(rows)),
     )
 
 
