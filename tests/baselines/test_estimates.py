@@ -1,4 +1,4 @@
-"""The estimates of `merilo baseline`: the consensus with its two intervals, and single annotators."""
+"""The estimates of `merilo baseline`: the consensus and the single person, each with its interval."""
 
 import csv
 from pathlib import Path
@@ -40,43 +40,30 @@ def study(
     ],
     ids=" ".join,
 )
-def test_the_interval_over_items_and_annotators_holds_that_over_items(
+def test_every_way_to_decide_has_an_interval_over_items_and_annotators(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     found = merilo("baseline", *study(tmp_path), *options, "--json", "-").json["metrics"]["acc"]
     low, high = found["ci95"]
-    both_low, both_high = found["ci95_items_and_annotators"]
-    assert both_low <= low <= found["value"] <= high <= both_high
-    assert found["annotators"] == 12
-    assert found["design_effect"] >= 1
-    assert "items and annotators" in found["interval_items_and_annotators"]
+    assert low < found["value"] < high
+    assert high - low > 0.1
+    assert (found["n"] <= 60, found["people"]) == (True, 12)
 
 
-def test_the_single_person_is_told_from_the_crowd(tmp_path: Path) -> None:
-    found = merilo("baseline", *study(tmp_path), "--json", "-").json
+def test_the_single_person_can_be_counted_by_hand(tmp_path: Path) -> None:
+    arguments = study(tmp_path)
+    found = merilo("baseline", *arguments, "--json", "-").json
     single = found["single_person"]
+    with Path(str(arguments[0])).open() as file:
+        right = [row["answer"] == "A" for row in csv.DictReader(file)]
+    # Every item has five answers.
+    assert single["value"] == pytest.approx(sum(right) / len(right), abs=1e-6)
     assert single["value"] < found["metrics"]["acc"]["value"]
     assert single["ci95"][0] < single["value"] < single["ci95"][1]
-    assert single["best"]["annotator"] == "p3"
-    assert single["best"]["value"] == 1
-    assert single["worst"]["annotator"] == "p0"
-    assert single["spread_ci95"][0] <= single["spread"] <= single["spread_ci95"][1]
-    assert (single["annotators"], single["answers"], single["items"]) == (12, 300, 60)
+    assert (single["name"], single["n"], single["people"]) == ("acc", 60, 12)
 
 
-def test_a_single_persons_figure_can_be_counted_by_hand(tmp_path: Path) -> None:
-    arguments = study(tmp_path)
-    found = merilo("baseline", *arguments, "--json", "-").json["single_person"]
-    with Path(str(arguments[0])).open() as file:
-        rows = [row for row in csv.DictReader(file) if row["annotator"] == "p0"]
-    right = sum(row["answer"] == "A" for row in rows)
-    assert (found["worst"]["n"], found["worst"]["value"]) == (
-        len(rows),
-        pytest.approx(right / len(rows), abs=1e-6),
-    )
-
-
-def test_one_person_alone_has_a_figure_and_no_spread(tmp_path: Path) -> None:
+def test_one_person_alone_has_a_value_and_no_interval(tmp_path: Path) -> None:
     table = tmp_path / "one.csv"
     table.write_text(
         "text,annotator,answer,gold\n" + "".join(f"q{i},ann,{'AB'[i % 2]},A\n" for i in range(20))
@@ -85,20 +72,14 @@ def test_one_person_alone_has_a_figure_and_no_spread(tmp_path: Path) -> None:
         "baseline", table, "--platform", "table", "--item", "text", "--annotator", "annotator", "--answer", "answer",
         "--gold", table, "--gold-column", "gold", "--min-votes", "1", "--json", "-",
     ).json  # fmt: skip
-    assert found["single_person"]["value"] == 0.5
-    assert found["single_person"]["spread"] == 0
-    assert found["metrics"]["acc"]["ci95_items_and_annotators"] is None
-    assert (
-        found["metrics"]["acc"]["interval_items_and_annotators"]
-        == "not defined: it takes at least 3 annotators, and 1 answered"
-    )
+    reason = "no interval: it takes at least 3 annotators, and 1 answered"
+    for one in (found["single_person"], found["metrics"]["acc"]):
+        assert (one["value"], one["ci95"], one["reason"]) == (0.5, None, reason)
 
 
-def test_the_published_procedure_has_the_same_intervals_whether_it_is_asked_for_or_stands_beside(
-    tmp_path: Path,
-) -> None:
+def test_the_published_procedure_is_the_same_whether_it_is_asked_for_or_stands_beside(tmp_path: Path) -> None:
     arguments = study(tmp_path)
-    beside = merilo("baseline", *arguments, "--json", "-").json["metrics"]["acc"]["by_majority_alone"]
-    alone = merilo("baseline", *arguments, "--resolve", "none", "--json", "-").json["metrics"]["acc"]
-    for name in ("value", "ci95", "ci95_items_and_annotators", "n"):
-        assert beside[name] == alone[name]
+    beside = merilo("baseline", *arguments, "--json", "-").json["by_majority_alone"]["acc"]
+    asked = merilo("baseline", *arguments, "--resolve", "none", "--json", "-").json
+    assert beside == asked["metrics"]["acc"]
+    assert asked["by_majority_alone"] == {}

@@ -83,7 +83,7 @@ def test_equal_scores_are_not_called_certain(score: float) -> None:
     assert low <= score <= high
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.data())
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40), st.data())
 def test_every_interval_stays_in_the_range_of_the_scores(values: list[float], data: st.DataObject) -> None:
     labels = st.lists(st.integers(0, 5), min_size=len(values), max_size=len(values))
     low, high = ends(values, data.draw(st.none() | labels))

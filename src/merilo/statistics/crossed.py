@@ -143,8 +143,8 @@ class Crossed(NamedTuple):
 
     @property
     def undefined(self) -> bool:
-        """Whether too few annotators answered for an interval or a test."""
-        return self.people is not None and self.people < LEAST_ANNOTATORS
+        """Whether there are too few annotators, or one unit of items, for an interval or a test."""
+        return self.freedom < 1 or (self.people is not None and self.people < LEAST_ANNOTATORS)
 
     @property
     def standard_error(self) -> float:
@@ -152,7 +152,7 @@ class Crossed(NamedTuple):
         return sqrt(self.items_variance + self.shared_variance)
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Return the ends of the interval; `None` with fewer than three annotators."""
+        """Return the ends of the interval; `None` with fewer than three annotators, or one item or cluster."""
         if self.undefined:
             return None
         t = student_quantile((1 + level) / 2, self.freedom)
@@ -183,10 +183,12 @@ class Crossed(NamedTuple):
     def estimate(self, name: str, n: int) -> Estimate:
         """Return the record of the estimate with its 95 % interval; `n` is the number of items behind it."""
         ends, reason = self.interval(), None
-        if ends is None:
+        if ends is None and self.people is not None and self.people < LEAST_ANNOTATORS:
             reason = (
                 f"no interval: it takes at least {LEAST_ANNOTATORS} annotators, and {self.people} answered"
             )
+        elif ends is None:
+            reason = "no interval: it takes at least two items, or clusters of items"
         span = Span(*(round(end, 6) for end in ends)) if ends else None
         return Estimate(name=name, value=self.value, ci95=span, n=n, people=self.people, reason=reason)
 
@@ -272,10 +274,10 @@ def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0
     worth = min(spread / own if own > 0 and spread > 0 else inf, max(spread / floor, alike))
     items = max(own, floor)
     if not len(influence.answers):
-        return Crossed(value, None, items, 0.0, (0.0, 0.0), worth, max(units - 1, 1), bounds)
+        return Crossed(value, None, items, 0.0, (0.0, 0.0), worth, units - 1, bounds)
     shared, people, effective = _shared(influence)
     doubt = items**2 / max(units - 1, 1) + shared**2 / max(effective - 1, 1)
-    freedom = max(min((items + shared) ** 2 / doubt, units - 1, people - 1), 1)
+    freedom = min(max((items + shared) ** 2 / doubt, 1), units - 1, people - 1)
     return Crossed(value, people, items, shared, _guessing(influence), worth, freedom, bounds)
 
 
@@ -346,7 +348,7 @@ def student_above(statistic: float, freedom: float) -> float:
         return 0.0 if statistic > 0 else 1.0
     if freedom > _NORMAL:
         return erfc(statistic / sqrt(2)) / 2
-    n = int(freedom)
+    n = max(int(freedom), 1)
     angle = atan(statistic / sqrt(n))
     square = cos(angle) ** 2
     odd = n % 2

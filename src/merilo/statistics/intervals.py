@@ -144,7 +144,7 @@ def interval_over_items(
         over: the unit of the influences, in the plural: "items", "variants".
 
     Returns:
-        The interval; `None` without items.
+        The interval; `None` with fewer than two items.
 
     References:
         H. Künsch (1989), The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17,
@@ -156,7 +156,7 @@ def interval_over_items(
     method = f"Wilson's form over {over}"
     codes = None if clusters is None else cluster_codes(clusters)
     if codes is not None and n > 1 and codes.max() == 0:
-        codes = np.arange(n) // ceil(n ** (1 / 3))
+        codes = np.arange(n) // min(ceil(n ** (1 / 3)), n // 2)
         method = f"Wilson's form over {int(codes[-1]) + 1} blocks of neighbouring items"
     elif codes is not None and codes.max() < n - 1:
         method = f"Wilson's form over {int(codes.max()) + 1} clusters of items"
