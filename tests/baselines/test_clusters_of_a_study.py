@@ -80,10 +80,11 @@ def test_the_table_names_the_clusters_beside_the_items(study: Path) -> None:
     assert "48 items in 12 clusters" in " ".join(lines.split())
 
 
-def test_the_agreement_of_a_group_of_one_text_has_an_interval_that_says_nothing(study: Path) -> None:
+def test_the_agreement_of_a_group_of_one_text_has_no_interval(study: Path) -> None:
     found = made(study, "--cluster", "text", "--by", "text", "--json", "-").json["groups"]
     (agreement,) = (one for one in found if one["name"] == "text=text 3: krippendorff_alpha")
-    assert width(agreement["ci95"]) > 1.9
+    assert agreement["ci95"] is None
+    assert agreement["reason"] == "no interval: it takes at least two items, or clusters of items"
 
 
 def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Path) -> None:
