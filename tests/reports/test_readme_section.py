@@ -13,7 +13,7 @@ from report_contents import CONTENT, STUDY
 from merilo import baseline
 from merilo.baselines.baseline import Baseline
 from merilo.reports.dataset_card import readme_with_section
-from merilo.reports.prose import human_baseline_section
+from merilo.reports.messages import human_baseline
 
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",
@@ -39,18 +39,16 @@ def changed(**places: Any) -> dict[str, Any]:
 
 
 def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(Baseline.of_json(content), plan, "ru", **options).replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
+    return human_baseline(Baseline.of_json(content), plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(Baseline.of_json(content), plan, "en", **options)
+    return human_baseline(Baseline.of_json(content), plan, "en", **options)
 
 
 #: Detail of the guide -> how the Russian and the English section tell it.
 DETAILS = {
-    "whom": ("29 разметчиков краудсорсинговой платформы Toloka без специальной подготовки", "29 annotators of the crowdsourcing platform Toloka without special training"),
+    "whom": ("29 разметчиков краудсорсинговой платформы Toloka.", "29 annotators of the crowdsourcing platform Toloka."),
     "overlap": ("Перекрытие — 5 ответов на вопрос, всего 500 ответов", "Each item received 5 answers, 500 answers in all"),
     "same form": ("в том же виде, в каком его получает модель", "in the form in which models receive it"),
     "restrictions": ("Инструкция устанавливала ограничение: «Не ищите ответ в интернете».", "set this rule: “Do not search the internet”."),
@@ -65,11 +63,11 @@ DETAILS = {
     "ways": ("На 21 вопрос все ответили одинаково; большинством голосов — 33", "A consensus was reached on 21 items unanimously, on 33 by a majority"),
     "unresolved": ("Без согласованного ответа остался 1 вопрос; в метрику он не вошёл", "There is no consensus on 1 item, which was left out"),
     "threshold": ("не набралось на 20 вопросах из 100 (20 %) при допустимой доле 30 %", "lacking on 20 of 100 items (20%); up to 30% were allowed"),
-    "agreement": ("вычисленное по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "on 492 answers: Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
-    "estimate": ("на 99 вопросах составляет 0,560 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,408 до 0,701", "is 0.560 on 99 items (95% confidence interval over items and annotators 0.408 to 0.701"),
-    "majority alone": ("получается 0,704 (на 54 вопросах", "it is 0.704 (on 54 items"),
-    "dropped": ("Если считать ошибками 1 вопрос без согласованного ответа, получается 0,554", "If the 1 item without a consensus counted as wrong, it would be 0.554"),
-    "single": ("в среднем составляет 0,460 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval over items and annotators 0.331 to 0.595; 26 annotators, 492 answers)"),
+    "agreement": ("вычисленное по 492 ответам: альфа Криппендорфа — 0,300 [0,226; 0,373]", "on 492 answers: Krippendorff's alpha is 0.300 [0.226, 0.373]"),
+    "estimate": ("Точность согласованного ответа 26 разметчиков — 0,560 [0,408; 0,701] на 99 вопросах", "accuracy of the consensus of 26 annotators is 0.560 [0.408, 0.701] on 99 items"),
+    "intervals": ("95%-е доверительные интервалы", "95% confidence intervals"),
+    "majority alone": ("На 54 вопросах с большинством голосов получается 0,704", "On the 54 items with a majority, it is 0.704"),
+    "single": ("у одного разметчика — 0,460 [0,331; 0,595]", "a single annotator scores 0.460 [0.331, 0.595]"),
     "time": ("Медианное время ответа — 27 секунд", "median time of an answer is 27 seconds"),
     "pay": ("выплачено 7,25 доллара США за 250 страниц заданий, то есть 0,86 доллара США за час", "cost $7.25 for 250 pages, which is $0.86 per hour"),
 }  # fmt: skip
@@ -122,11 +120,11 @@ def test_numbers_agree_with_their_nouns(excluded: int, people: int, told: str) -
     assert told in russian(changed(annotators__excluded=excluded, annotators__total=people))
 
 
-def test_a_rejected_baseline_says_that_it_must_not_be_used() -> None:
-    content = changed(status="rejected", agreement__low_agreement=46)
-    assert "оценка признана некорректной и использовать её нельзя" in russian(content)
-    assert "the estimate is not valid and must not be used" in english(content)
-    assert "некорректной" not in russian()
+def test_a_rejected_baseline_says_first_that_it_must_not_be_used() -> None:
+    why = {"code": "low_agreement", "sentence": "46 of 100 items have no majority", "rejects": True}
+    assert english(changed(status="rejected", findings=[why])).startswith(
+        "46 of 100 items have no majority. The accuracy"
+    )
 
 
 def test_what_is_missing_is_said_or_left_out() -> None:
@@ -158,28 +156,15 @@ def with_groups(n: int) -> dict[str, Any]:
     return changed(metrics={**CONTENT["metrics"], **groups})
 
 
-def test_groups_are_told_in_one_sentence() -> None:
-    ru, en = russian(with_groups(2)), english(with_groups(2))
-    assert (
-        "По группам вопросов точность (в скобках — 95%-е доверительные интервалы) составляет: «g1» — 0,010 (от 0,000 до 0,900 с учётом выбора только вопросов; 11 вопросов);"
-        in ru
-    )
-    assert (
-        "By group of items, the accuracy (with 95% confidence intervals) is: 0.010 in “g1” (0.000 to 0.900 over items alone; 11 items);"
-        in en
-    )
-    assert "до наибольшего («g57» — 0,570" in russian(with_groups(57))
-    assert "По 57 группам" in russian(with_groups(57))
-    assert "Over 57 groups of items" in english(with_groups(57))
+def test_groups_are_a_table_of_the_section() -> None:
+    assert "| accuracy (g1) | 0.010 [0.000, 0.900] | 11 |" in english(with_groups(2))
+    assert "| точность (g57) | 0,570 [0,000; 0,900] | 67 |" in russian(with_groups(57))
 
 
-def test_a_dataset_with_groups_alone_names_its_metric() -> None:
-    content = changed(
-        metrics={"correct.virtue": {"value": 0.7, "n": 645, "ci95": None}}, declaration={"metrics": ["mcc"]}
-    )
-    assert "корреляция Мэтьюза (MCC) составляет: «правильно: добродетель» — 0,700 (645 вопросов)." in russian(
-        content
-    )
+def test_a_dataset_with_groups_alone_has_their_table() -> None:
+    content = changed(metrics={"mcc.virtue": {"value": 0.7, "n": 645, "ci95": None}})
+    assert "| 0,700 | 645 |" in russian(content)
+    assert "не приводится" not in russian(content)
 
 
 def test_an_unknown_currency_is_said_to_be_unknown() -> None:
@@ -188,14 +173,14 @@ def test_an_unknown_currency_is_said_to_be_unknown() -> None:
 
 
 def test_without_a_plan_nothing_is_told_of_conditions() -> None:
-    for word in ("Инструкция", "модель,", "тренировочные", "отводилось", "отобран", "подготовки"):
+    for word in ("Инструкция", "модель,", "тренировочные", "отводилось", "отобран"):
         assert word in russian(plan=PLAN)
         assert word not in russian()
 
 
 def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
     for language in ("ru", "en"):
-        text = human_baseline_section(Baseline(), None, language)  # type: ignore[arg-type]
+        text = human_baseline(Baseline(), None, language)  # type: ignore[arg-type]
         assert text
         assert "None" not in text
 
@@ -203,24 +188,25 @@ def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
 def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
     ru, en = russian(STUDY), english(STUDY)
     for told in (
-        "Люди без специальной подготовки. Уровень человека измерен",
-        "Эксперты. Уровень экспертов измерен на 40 вопросах датасета LCS. На вопросы отвечали 8 экспертов краудсорсинговой платформы Toloka.",
+        "Люди без специальной подготовки. Точность согласованного ответа 26 разметчиков — 0,560",
+        "Эксперты. Точность согласованного ответа 8 экспертов — 0,925 [0,830; 0,990] на 40 вопросах.",
+        "Уровень экспертов измерен на 40 вопросах датасета LCS.",
+        "На вопросы отвечали 8 экспертов краудсорсинговой платформы Toloka.",
         "«пропустить вопрос, так как он, возможно, был придуман мной» (21 раз; вопрос не показан автору 6 раз)",
         "Ответы, данные после истечения времени (2), не учитываются.",
-        "составляет 0,925 (95%-й доверительный интервал с учётом выбора вопросов и экспертов — от 0,830 до 0,990)",
         "Значение human_benchmark_expert в метаданных датасета посчитано только на вопросах с большинством голосов: 38 из 40.",
         "За разметку выплачено 640 долларов США за 171 страницу заданий, то есть 112,28 доллара США за час работы",
-        "эксперты минус люди без специальной подготовки: +0,342 (95%-й доверительный интервал от 0,170 до 0,500; 38 вопросов).",
+        "эксперты минус люди без специальной подготовки: 0,342 [0,170; 0,500] на 38 вопросах.",
     ):
         assert told in ru
     for told in (
-        "People without training. Human performance was measured",
-        "Experts. Expert performance was measured on 40 items of the dataset LCS. The items were answered by 8 experts of the crowdsourcing platform Toloka.",
+        "People without training. The accuracy of the consensus of 26 annotators is 0.560",
+        "Experts. The accuracy of the consensus of 8 experts is 0.925 [0.830, 0.990] on 40 items.",
+        "The items were answered by 8 experts of the crowdsourcing platform Toloka.",
         "for which there was an option (21 times; an item was not shown to its author 6 times)",
         "Answers after the time limit (2) do not count.",
-        "The accuracy of the consensus is 0.925 on 40 items (95% confidence interval over items and experts 0.830 to 0.990).",
         "The annotation cost $640 for 171 pages, which is $112.28 per hour of measured time (5.7 hours in all).",
-        "experts minus people without training: +0.342 (95% confidence interval 0.170 to 0.500; 38 items).",
+        "experts minus people without training: 0.342 [0.170, 0.500] on 38 items.",
     ):
         assert told in en
     assert "one person" not in en
@@ -243,8 +229,8 @@ def test_a_card_without_the_section_gets_it_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("pool", "told"),
     [
-        ("lcs", ("исключены 3 из 29 разметчиков", "получается 0,704 (на 54 вопросах", "составляет 0,560")),
-        ("bps", ("исключены 3 из 24 разметчиков", "по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "составляет 1,000")),
+        ("lcs", ("исключены 3 из 29 разметчиков", "получается 0,704", "— 0,560")),
+        ("bps", ("исключены 3 из 24 разметчиков", "по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "— 1,000")),
         ("rwsd", ("исключено 5 из 155 разметчиков", "на 1 вопросе из 260", "13,52 доллара США")),
         ("ruworldtree", ("исключён 41 из 191 разметчика", "на 26 вопросах из 525", "1,63 доллара США")),
     ],
@@ -254,7 +240,7 @@ def test_published_pools_give_sections_with_their_published_figures(
 ) -> None:
     files = sorted(map(str, (pools / pool).glob("assignments*.tsv")))
     made = baseline(files, dataset=pool, skills=pools / pool / "workerSkills.csv")
-    text = russian(made.to_json(), platform="toloka")
+    text = russian(made.to_json())
     for sentence in told:
         assert sentence in text
 
@@ -269,12 +255,12 @@ def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
     }
     content = changed(dataset=None, metrics={f"acc.{hostile}": {"value": 0.5, "n": 9}})
     for language in ("ru", "en"):
-        section = human_baseline_section(Baseline.of_json(content), plan, language)  # type: ignore[arg-type]
+        section = human_baseline(Baseline.of_json(content), plan, language)  # type: ignore[arg-type]
         made = json.loads(readme_with_section(b"{}", section, "raw_readme_ru.json"))["Human baseline"]
         assert "heading" in made
         assert "\n# heading" not in made
         assert not re.search(r"(?<!\\)<[a-z]", made)
-        assert "](" not in made
+        assert not re.search(r"(?<!\\)\]\(", made)
         assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in made
 
 

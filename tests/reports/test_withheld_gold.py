@@ -200,7 +200,7 @@ def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(wo
     english = (words / "README.md").read_text(encoding="utf-8")
     assert "groups of fewer than 5 items have no metric" in english
     assert "recomputes every value from" not in english
-    assert "Эталонные ответы этого датасета закрыты" in english
+    assert "The gold answers of this dataset are closed" in english
 
 
 def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:

@@ -16,19 +16,12 @@ CONTENT: dict[str, Any] = {
     "resolved_by": {
         "majority": 80, "unanimous": 21, "plurality": 26, "skill": 15, "top_skill": 0, "glad": 4, "unresolved": 1,
     },
-    "metrics": {
-        "acc": {
-            "value": 0.56, "n": 99, "annotators": 26, "ci95": [0.462281, 0.65328], "ci95_items_and_annotators": [0.408397, 0.701179],
-            "by_majority_alone": {
-                "value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626], "ci95_items_and_annotators": [0.533, 0.831],
-            },
-            "with_dropped_items": {"n": 100, "dropped": 1, "dropped_counted_as_wrong": 0.554},
-            "single_person": {"value": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492, "items": 99},
-        }
-    },
+    "metrics": {"acc": {"name": "acc", "value": 0.56, "n": 99, "people": 26, "ci95": [0.408397, 0.701179]}},
+    "by_majority_alone": {"acc": {"name": "acc", "value": 0.703704, "n": 54, "people": 26, "ci95": [0.533, 0.831]}},
+    "single_person": {"name": "acc", "value": 0.46, "n": 99, "people": 26, "ci95": [0.330729, 0.594887]},
     "agreement": {
-        "krippendorff_alpha": 0.300137, "krippendorff_alpha_ci95": [0.225784, 0.37303], "gwet_ac1": 0.360119,
-        "gwet_ac1_ci95": [0.287541, 0.433143], "low_agreement": 20, "max_low_agreement": 0.3, "votes_needed": {"3": 100}, "n": 492,
+        "krippendorff_alpha": 0.300137, "ci95": [0.225784, 0.37303], "low_agreement": 20, "max_low_agreement": 0.3,
+        "votes_needed": {"3": 100}, "n": 492,
     },
     "cost": {
         "total": 7.25, "pages": 250, "hours": 8.439354, "hourly": 0.859071, "currency": "USD", "median_seconds_per_answer": 26.748,
@@ -46,7 +39,8 @@ STUDY: dict[str, Any] = {
             "responses": {"total": 200, "control": 0, "used": 171, "dropped": {"may_be_mine": 21, "not_shown": 6, "late": 2}},
             "annotators": {"total": 8, "used": 8, "with_controls": 0, "excluded": 0, "min_control_accuracy": 0.5},
             "items": {"total": 40, "consensus": 39, "overlap": {"5": 11, "4": 29}, "overlap_before_exclusion": {"5": 11, "4": 29}},
-            "metrics": {"acc": {"value": 0.925, "ci95_items_and_annotators": [0.83, 0.99], "n": 40, "annotators": 8}},
+            "metrics": {"acc": {"name": "acc", "value": 0.925, "ci95": [0.83, 0.99], "n": 40, "people": 8}},
+            "by_majority_alone": {}, "single_person": None,
             "human_benchmark": {"items": "agreed", "metrics": {"acc": {"value": 0.95, "n": 38}}},
             "cost": {"total": 640.0, "currency": "USD", "pages": 171, "hours": 5.7, "hourly": 112.28},
         },

@@ -18,8 +18,7 @@ from merilo.baselines.baseline import Baseline
 from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import DataError
 from merilo.records import list_at, mapping_at, number_at
-from merilo.reports.baseline_facts import baseline_facts
-from merilo.reports.prose import weighting
+from merilo.reports.facts import PlannedBaseline
 from merilo.reports.table import markdown, markdown_table, one_line
 from merilo.strict_json import Json
 from merilo.text import Given, Money, formatted
@@ -116,7 +115,7 @@ def _known(
     platform: str | None,
 ) -> dict[str, Any]:
     """Return what the templates use."""
-    facts, cost = baseline_facts(baseline, plan, platform=platform), baseline.cost
+    facts, cost = PlannedBaseline(baseline, plan or {}, platform=platform), baseline.cost
     declared = CATALOGUE.get((baseline.dataset or "").lower())
     arms = [arm for arm in mapping_at(plan, "arms").values() if isinstance(arm, dict)]
     page_pay = number_at(plan, "arms", "people", "pay", "per_page")
@@ -132,15 +131,20 @@ def _known(
         "frozen": frozen or {},
         "declared": declared,
         "drawn": drawn,
-        "weights": weighting(baseline).en if baseline.sampled else "",
+        "weights": f"weighted to {baseline.sampled_from} items of the dataset" if baseline.sampled else "",
         "dropouts": came.dropouts.en if came else "",
         "size": drawn[1]
         if drawn
         else [*declared.sizes.values()][-1]
         if declared and declared.sizes
         else None,
-        "overlap": facts.overlap_asked,
-        "platform": facts.platform,
+        "overlap": dict(
+            sorted(
+                (baseline.item_counts.overlap_before_exclusion or baseline.item_counts.overlap).items(),
+                reverse=True,
+            )
+        ),
+        "platform": facts.platform_name,
         "paid": "" if cost.total is None else formatted(Money(cost.total, cost.currency), "", "en"),
         "hourly": "" if cost.hourly is None else formatted(Money(cost.hourly, cost.currency), "", "en"),
         "kinds": [_KINDS[kind] for arm in arms if (kind := str(arm.get("kind"))) in _KINDS],

@@ -28,9 +28,6 @@ SECTION: Final = "Human baseline"
 #: Digits of a published value after the decimal point.
 DIGITS: Final = 4
 
-#: The beginning of a tag, and the middle of a link or picture: names from a dataset must not become these in Markdown.
-_MARKUP: Final = re.compile(r"<(?=[A-Za-z/!?])|\]\(")
-
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -102,7 +99,6 @@ def readme_with_section(raw: bytes, section: str, file: str) -> bytes:
         DataError: the file is not an object.
     """
     card = _object(raw, file)
-    section = _MARKUP.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", section)
     key = next((name for name in card if name.strip().casefold() == SECTION.casefold()), SECTION)
     return _with_member(raw, key, section)
 

@@ -42,6 +42,9 @@ Role: TypeAlias = Literal["people", "experts"]
 #: The maximum number of rows of a table; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
 
+#: A pattern of rules that speak of AI tools, for each language.
+_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
+
 _PLATFORMS: Final = {
     "toloka": "Toloka",
     "abc": "ABC Elementary",
@@ -96,6 +99,7 @@ class Conditions(NamedTuple):
         overlap: the planned number of answers an item.
         subset: the number of drawn items, of how many, and the fields whose distribution was kept.
         untrained: whether the plan asks people without special training.
+        items_per_page: tasks on a page.
     """
 
     planned: bool = False
@@ -106,6 +110,16 @@ class Conditions(NamedTuple):
     overlap: int | None = None
     subset: tuple[int, int, tuple[str, ...]] | None = None
     untrained: bool = False
+    items_per_page: int | None = None
+
+    @property
+    def ai_forbidden(self) -> bool:
+        """Return whether a rule speaks of AI tools."""
+        return any(
+            re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
+            for rule in self.restrictions
+            for language in LANGUAGES
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +131,14 @@ class PlannedBaseline:
         plan: the content of `study.yaml`; empty if the study was not planned with Merilo.
         role: who answered; also the name of their arm in the plan.
         platform: the code of the platform; by default the one that the baseline's command named.
+        submitted: whether the dataset is meant for the benchmark.
     """
 
     record: Baseline
     plan: Mapping[str, Json] = field(default_factory=dict)
     role: Role = "people"
     platform: str | None = None
+    submitted: bool = False
 
     @property
     def evidence(self) -> Evidence | None:
@@ -141,9 +157,14 @@ class PlannedBaseline:
         return known.title if known else (one_line(name) if name else None)
 
     @property
+    def platform_name(self) -> str | None:
+        """Return the name of the platform; `None` if it is not known."""
+        return _PLATFORMS.get(self.platform or text_at(self.record.parameters, "platform") or "")
+
+    @property
     def of_benchmark(self) -> bool:
         """Return whether the dataset is one of the benchmark, whose metadata hold `human_benchmark`."""
-        return self.record.dataset in names()
+        return self.submitted or self.record.dataset in names()
 
     @property
     def languages(self) -> tuple[Language, ...]:
@@ -172,6 +193,7 @@ class PlannedBaseline:
             skip_own=value_at(plan, "arms", role, "skip_own") is True,
             overlap=count_at(plan, "arms", role, "overlap"),
             subset=(size, of, fields) if size is not None and of is not None and size < of else None,
+            items_per_page=count_at(plan, "arms", role, "items_per_page"),
             untrained=text_at(plan, "arms", role, "kind") in {"basic", "untrained"},
         )
 
@@ -253,7 +275,7 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
                 items=record.sampled_from or whole.n,
                 estimate=estimate_text(whole),
             )
-    if not record.main_metrics:
+    if not any(one.value is not None for one in record.metrics.values()):
         if record.gold is not None or record.metrics:
             yield Text("No metric is given, because no metric could be computed.")
         else:
@@ -327,7 +349,7 @@ def _result_tables(study: PlannedBaseline) -> Iterator[Table]:
     cells = tuple((name, Bar.of(one, low), one, one.n or None, one.people) for name, one in rows)
     yield Table(Text("Estimates"), head if rows else (), cells, tuple(notes))
     yield Table(Text("In short"), (), tuple(overview(record)))
-    yield from _group_tables(record)
+    yield from group_tables(record)
 
 
 def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
@@ -375,7 +397,7 @@ def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
         yield Text("cost"), Money(cost.total, cost.currency), joined([hourly, unknown], ", ")
 
 
-def _group_tables(record: Baseline) -> Iterator[Table]:
+def group_tables(record: Baseline) -> Iterator[Table]:
     """Yield a table of the metrics by group that the dataset declares, and of the groups of each field."""
     estimate, items = Text("estimate"), Text("items", context="column")
     head = (Text("group"), Text("from {low:g} to {high:g}", low=0, high=1), estimate, items)
@@ -396,7 +418,7 @@ def _group_tables(record: Baseline) -> Iterator[Table]:
 def _people(study: PlannedBaseline) -> Iterator[Text]:
     record, known, role = study.record, study.conditions, study.role
     people, dropped = record.annotator_counts.total, record.response_counts.dropped
-    platform = _PLATFORMS.get(study.platform or text_at(record.parameters, "platform") or "")
+    platform = study.platform_name
     if people is not None:
         yield Text(
             "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
@@ -423,18 +445,22 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
             rules=joined((Text("“{rule}”", rule=rule) for rule in known.restrictions), "; "),
         )
     if known.time_limit:
-        late = dropped.get("late")
         yield Text(
             "The time limit was {time_limit:# second|# seconds} per item.", time_limit=round(known.time_limit)
         )
-        if late:
-            yield Text("Answers after the time limit ({late}) do not count.", late=late)
-    if known.skip_own or dropped.get("may_be_mine"):
-        skipped = dropped.get("may_be_mine", 0) + dropped.get("not_shown", 0)
+    if late := dropped.get("late"):
+        yield Text("Answers after the time limit ({late}) do not count.", late=late)
+    mine, hidden = dropped.get("may_be_mine"), dropped.get("not_shown")
+    if known.skip_own or mine or hidden:
+        counts = [
+            Text("{n:# time|# times}", n=mine) if mine else "",
+            Text("an item was not shown to its author {n:# time|# times}", n=hidden) if hidden else "",
+        ]
         yield Text(
-            "The {role:experts=experts|annotators} skipped items that they might have written themselves{skipped}.",
+            "The {role:experts=experts|annotators} skipped items that they might have written themselves, for which "
+            "there was an option{skipped}; the others decide these items.",
             role=role,
-            skipped=Text(" ({n:# time|# times})", n=skipped) if skipped else "",
+            skipped=Text(" ({details})", details=joined(counts, "; ")) if mine or hidden else "",
         )
     yield from _checked(study)
 

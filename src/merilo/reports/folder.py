@@ -23,11 +23,8 @@ from merilo.datasets.custom import PlainLoader
 from merilo.errors import DataError, InputError
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
-from merilo.records import list_at
 from merilo.reports.baseline import computed
-from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.checklist import answers, checklist_markdown
-from merilo.reports.cost_report import cost_message, pool_costs
 from merilo.reports.croissant import CROISSANT_FILE, croissant, front_matter
 from merilo.reports.dataset_card import (
     HUMAN,
@@ -37,14 +34,15 @@ from merilo.reports.dataset_card import (
     metadata_with_human_benchmark,
     readme_with_section,
 )
+from merilo.reports.facts import PlannedBaseline, headline
 from merilo.reports.item_browser import item_browser
+from merilo.reports.messages import ARM_HEADS, arms_of, cost_text, human_baseline
 from merilo.reports.notebook import NOTEBOOK_FILE, notebook_file
 from merilo.reports.page import page
-from merilo.reports.prose import ARM_HEADS, human_baseline_section, main_result
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json, as_text
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE
-from merilo.text import LANGUAGES, Language, Text, joined
+from merilo.text import Language, Text, joined
 from merilo.version import __version__
 
 #: The dataset's own files that get the human baseline.
@@ -172,12 +170,13 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     """Return all files of the folder by name, and remarks for the user."""
     study = baseline.evidence.study
     plan = _plan(study.plan)
-    languages = [one for one in LANGUAGES if one in list_at(plan, "languages")] or [*LANGUAGES]
+    planned = PlannedBaseline(baseline, plan or {})
+    languages = planned.languages
     files = {f"{RAW}/{name}": data for name, data in raw_files(study, baseline.settings).items()}
     files |= {BASELINE_FILE: as_text(baseline.to_json()).encode(), **tables(baseline)}
     files["report.html"] = page(baseline, plan=plan, attachments=study.plan).encode()
     found = baseline.beside_models
-    files["items.html"] = item_browser(baseline, found.answered if found else []).encode()
+    files["items.html"] = item_browser(baseline, found.answered if found else [], languages).encode()
     if asked := _asked_items(baseline.evidence):
         lines = [json.dumps(entry_of(item), ensure_ascii=False) for item in asked]
         files[f"{RAW}/{ITEMS_FILE}"] = ("\n".join(lines) + "\n").encode()
@@ -187,8 +186,8 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     frozen = json.loads(study.plan[FROZEN_FILE]) if FROZEN_FILE in study.plan else None
     files["checklist.md"] = checklist_markdown(answers(baseline, plan, frozen=frozen)).encode()
     files[NOTEBOOK_FILE] = notebook_file(baseline)
-    title = f"Human baseline: {dataset_title(baseline, plan) or 'a study'}"
-    told = joined(main_result(baseline), " ").in_language("en")
+    title = f"Human baseline: {planned.title or 'a study'}"
+    told = joined(headline(planned), " ").in_language("en")
     files[CROISSANT_FILE] = croissant(title, told or title, files)
     files["README.md"] = (
         front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages)
@@ -203,17 +202,12 @@ def _texts(
     cards: Mapping[str, bytes],
 ) -> dict[str, bytes]:
     """Write the section of cards and the message with costs in each language, and set the section in the cards."""
-    study, files = baseline.evidence.study, {}
-    studies = (study, *(arm.study for arm in study.arms.values()))
-    pools = [
-        line
-        for part, arm in zip(studies, baseline.by_arm.values(), strict=True)
-        for line in pool_costs(part.responses.table, arm.cost.currency)
-    ]
+    files = {}
     for language in languages:
-        section = human_baseline_section(baseline, plan, language)
+        submitted = META_FILE in cards
+        section = human_baseline(baseline, plan, language, submitted=submitted)
         files[f"human_baseline_{language}.md"] = f"{section}\n".encode()
-        message = cost_message(baseline.by_arm, plan, language, pools=pools, submitted=META_FILE in cards)
+        message = cost_text(baseline, plan, language, submitted=submitted)
         files[f"cost_{language}.md"] = message.encode()
         if (name := f"raw_readme_{language}.json") in cards:
             files[name] = readme_with_section(cards[name], section, name)
@@ -273,7 +267,7 @@ def _plan(files: Mapping[str, bytes]) -> dict[str, Json] | None:
     return dict(json.loads(json.dumps(content, ensure_ascii=False, default=str)))
 
 
-def _readme(baseline: Baseline, names: list[str], languages: list[Language]) -> str:
+def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language]) -> str:
     """Return what the folder holds and how to verify it, in each language of the study."""
     text = joined(_paragraphs(baseline, names), "\n\n")
     return "\n\n".join(text.in_language(language) for language in languages) + "\n"
@@ -292,9 +286,9 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
         )
     if baseline.simulated:
         yield Text("**The annotators are simulated.**")
-    for name, arm in baseline.by_arm.items():
+    for name, arm in arms_of(baseline, None).items():
         head = [ARM_HEADS.get(name, f"{name}.")] if baseline.arms else []
-        yield joined([*head, *main_result(arm)])
+        yield joined([*head, *headline(arm)])
     hidden = baseline.gold is not None and baseline.gold.withheld
     if baseline.gold is None:
         yield Text(

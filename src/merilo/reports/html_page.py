@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from merilo.reports.table import words
-from merilo.text import LANGUAGES, Language, Text, both_languages, plain_number
+from merilo.text import LANGUAGES, Language, Text, both_languages, markup, plain_number
 
 #: What the name of each language is in this language.
 LANGUAGE_NAMES: Final[Mapping[Language, str]] = {"en": "English", "ru": "Русский"}
@@ -38,6 +38,17 @@ def page_environment() -> Environment:
         "own_name": Text("English", context="name of this language"),
     }
     return environment
+
+
+def spans(languages: Sequence[Language]) -> Callable[..., Markup]:
+    """Return the function `_` of a template for a page in one language, or in two with a span for each."""
+    return both_languages if len(languages) > 1 else partial(_in_language, languages[0])
+
+
+def _in_language(
+    language: Language, english: str | Text, /, *, context: str = "", **values: object
+) -> Markup:
+    return markup(english, language, context=context, **values)
 
 
 def number(value: float, digits: int = 3) -> Markup:

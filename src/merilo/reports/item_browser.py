@@ -30,8 +30,8 @@ from merilo.baselines.model_answers import Samples
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points
 from merilo.metrics.worth import item_points
-from merilo.reports.html_page import page_environment
-from merilo.text import Text
+from merilo.reports.html_page import page_environment, spans
+from merilo.text import LANGUAGES, Language, Text
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
 MOST_ITEMS: Final = 5000
@@ -104,12 +104,15 @@ def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[Mode
     return found
 
 
-def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
+def item_browser(
+    whole: Baseline, models: Sequence[ModelAnswers] = (), languages: Sequence[Language] = LANGUAGES
+) -> str:
     """Render the item browser of a baseline.
 
     Args:
         whole: the baseline.
         models: the models' answers to its items.
+        languages: the languages of the page.
 
     Returns:
         HTML without links to anything outside itself. If there are more than `MOST_ITEMS` items, the page holds those
@@ -127,6 +130,8 @@ def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
         name=whole.dataset or "",
+        _=spans(languages),
+        languages=languages,
         simulated=simulated,
         items=rows.height,
         shown=shown.height,

@@ -2,92 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from typing import Final
 
+from merilo.baselines.baseline import Baseline
 from merilo.people.cost import paid_work
 from merilo.records import mapping_at, number_at, text_at
-from merilo.reports.facts import PlannedBaseline, facts, hours
-from merilo.reports.table import Section, render
+from merilo.reports.arm_tables import arm_name
+from merilo.reports.estimates import metric_title
+from merilo.reports.facts import PlannedBaseline, facts, group_tables, hours
+from merilo.reports.table import Section, estimate_text, render
+from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
 
 #: What the paragraphs about an arm begin with.
-_HEADS: Final = {"people": Text("People without training."), "experts": Text("Experts.")}
+ARM_HEADS: Final = {"people": Text("People without training."), "experts": Text("Experts.")}
 _ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert human baseline")}
 
 #: The sections of the methodology, in the order of telling.
 _METHODOLOGY: Final = ("result", "people", "items", "agreement", "cost")
 
 
-def methodology(study: PlannedBaseline) -> list[Text]:
-    """Return how a baseline was made and its results, in paragraphs."""
-    return [joined(section.sentences) for section in facts(study, *_METHODOLOGY) if section.sentences]
+def arms_of(
+    baseline: Baseline, plan: Mapping[str, Json] | None, *, submitted: bool = False
+) -> dict[str, PlannedBaseline]:
+    """Return the baseline of every arm by name, with the plan; without arms, the only one as `people`."""
+    return {
+        name: PlannedBaseline(
+            arm, plan or {}, "experts" if name == "experts" else "people", submitted=submitted
+        )
+        for name, arm in baseline.by_arm.items()
+    }
 
 
-def human_baseline(arms: Mapping[str, PlannedBaseline], language: Language, more: Iterable[Text] = ()) -> str:
+def human_baseline(
+    baseline: Baseline, plan: Mapping[str, Json] | None, language: Language, *, submitted: bool = False
+) -> str:
     """Write the section "Human baseline" of a dataset's card in Markdown, with every detail that the guide asks for.
 
+    A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
+
     Args:
-        arms: `people` and, for an expert dataset, `experts`.
+        baseline: the baseline, with the other arms of the study.
+        plan: the content of `study.yaml`.
         language: the language.
-        more: paragraphs that follow, such as the differences between the arms.
+        submitted: whether the dataset is meant for the benchmark, whose metadata hold a human value.
     """
-    paragraphs: list[Text] = []
-    for name, study in arms.items():
-        own = methodology(study)
-        head = [joined([_HEADS.get(name, Text("{name}.", name=name)), *own[:1]]), *own[1:]]
-        paragraphs += head if len(arms) > 1 else own
-    return render([Section("", sentences=(text,)) for text in (*paragraphs, *more)], "markdown", language)
+    sections: list[Section] = []
+    arms = arms_of(baseline, plan, submitted=submitted)
+    for name, arm in arms.items():
+        head = (ARM_HEADS.get(name, Text("{name}.", name=name)),) if len(arms) > 1 else ()
+        for section in facts(arm, *_METHODOLOGY):
+            tables = tuple(group_tables(arm.record)) if section.name == "result" else ()
+            sections.append(Section("", sentences=(*head, *section.sentences), tables=tables))
+            head = ()
+    if told := arm_differences(baseline):
+        sections.append(Section("", sentences=(told,)))
+    return render([one for one in sections if one.sentences or one.tables], "markdown", language)
+
+
+def arm_differences(baseline: Baseline) -> Text | None:
+    """Say by how much the consensus of arms differs; `None` without such differences."""
+    metric = next(iter(baseline.main_metrics), "")
+    known = {"experts minus people": Text("experts minus people without training")}
+    found = [
+        (one.name.removesuffix(f": {metric}"), one)
+        for one in baseline.differences
+        if one.value is not None and one.name.endswith(f": {metric}")
+    ]
+    if not found:
+        return None
+    told = (
+        Text(
+            "{name}: {estimate} on {n:# item|# items}",
+            name=known.get(name, name),
+            estimate=estimate_text(one),
+            n=one.n,
+        )
+        for name, one in found
+    )
+    return Text(
+        "Differences between the arms in the {metric} of a majority of as many answers: {differences}.",
+        metric=metric_title(metric),
+        differences=joined(told, "; "),
+    )
 
 
 def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
     """Write what a study cost in Markdown: in all, and each arm with its hourly pay.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts`.
+        arms: as of `arms_of`.
         language: the language.
     """
-    told = [_total(arms), *(_arm(name, study) for name, study in arms.items())]
+    told = [_total(arms), *(_arm(name, arm) for name, arm in arms.items())]
     return render([Section("", sentences=(text,)) for text in told], "markdown", language)
 
 
 def cost_text(
-    arms: Mapping[str, PlannedBaseline],
-    language: Language,
-    *,
-    submitted: bool = False,
-    more: Iterable[Text] = (),
+    baseline: Baseline, plan: Mapping[str, Json] | None, language: Language, *, submitted: bool = False
 ) -> str:
     """Write the message that the guide asks to send: costs, and the methodology.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts`.
+        baseline: the baseline, with the other arms of the study.
+        plan: the content of `study.yaml`.
         language: the language.
         submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it
             is, or if it is one of its datasets already; otherwise the author fills in the recipient.
-        more: as of `human_baseline`.
     """
-    study = arms["people"]
+    arms = arms_of(baseline, plan, submitted=submitted)
+    people = next(iter(arms.values()))
     message = Text(
         "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
         "this message reports the costs and the methodology of the human baseline{of}.\n\n"
         "{costs}\n\nMethodology\n\n{methodology}\n\nBest regards,\nthe authors{of_dataset}\n",
-        recipient=RECIPIENT if submitted or study.of_benchmark else "…",
-        of=Text(" of {title}", title=study.title) if study.title else "",
-        of_dataset=Text(" of {title}", title=study.title) if study.title else Text(" of the dataset"),
+        recipient=RECIPIENT if people.of_benchmark else "…",
+        of=Text(" of {title}", title=people.title) if people.title else "",
+        of_dataset=Text(" of {title}", title=people.title) if people.title else Text(" of the dataset"),
         costs=cost_report(arms, language),
-        methodology=human_baseline(arms, language, more),
+        methodology=human_baseline(baseline, plan, language, submitted=submitted),
     )
     return message.in_language(language)
 
 
 def _commissions(arms: Mapping[str, PlannedBaseline]) -> dict[str, float]:
     """Return the platform's commission on the pay of each kind of arm, as a share; arms without one are left out."""
-    plan = arms["people"].plan
+    plan = next(iter(arms.values())).plan
     shares = {}
     for name in mapping_at(plan, "arms"):
         share = number_at(plan, "arms", name, "pay", "commission")
@@ -116,7 +161,7 @@ def _total(arms: Mapping[str, PlannedBaseline]) -> Text:
             "The total cost of the whole project is {total}, with the platform's commission for {arms} only: the plan "
             "has no other.",
             total=total,
-            arms=[_HEADS[name] for name in paid if name in shares],
+            arms=[arm_name(name) for name in paid if name in shares],
         )
     return Text(
         "The total cost of the whole project is {total}, without the platform's commission, which is not in the data.",

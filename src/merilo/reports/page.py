@@ -162,11 +162,11 @@ def _asked(study: PlannedBaseline, files: Mapping[str, bytes], language: Languag
 
     HTML inside an instruction stays text, and images are not loaded.
     """
-    names = [INSTRUCTION_FILES[one] for one in (language, *LANGUAGES) if INSTRUCTION_FILES[one] in files]
+    known = [one for one in (language, *LANGUAGES) if INSTRUCTION_FILES[one] in files]
     parts = []
-    if names:
-        text = html_of(files[names[0]].decode("utf-8", "replace"))
-        parts.append(Markup('<div class="instruction">{}</div>').format(Markup(text)))  # noqa: S704 - HTML is escaped
+    if known:
+        text = Markup(html_of(files[INSTRUCTION_FILES[known[0]]].decode("utf-8", "replace")))  # noqa: S704 - HTML is escaped
+        parts.append(Markup('<div class="instruction" lang="{}">{}</div>').format(known[0], text))
     if study.evidence is not None and study.evidence.consensus.height:
         consensus = study.evidence.consensus
         row = consensus.sort("item").row(0, named=True)

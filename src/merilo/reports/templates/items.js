@@ -58,7 +58,7 @@ function reorder() {
 }
 
 function translate() {
-  const language = at("in-ru").checked ? "ru" : "en";
+  const language = at("in-ru")?.checked ? "ru" : "en";
   document.documentElement.lang = language;
   for (const option of form.querySelectorAll("option[data-en]")) option.textContent = option.dataset[language];
 }
