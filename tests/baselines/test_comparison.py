@@ -9,12 +9,12 @@ import pytest
 from compared_study import LABELS, guesses, model, study
 from hypothesis import given
 from hypothesis import strategies as st
-from merilo.statistics.paired_tests import holm
 
 import merilo
 from merilo.baselines.comparison import Beside, Margin, Pair, Row, judged
 from merilo.estimate import Estimate
 from merilo.statistics.crossed import Crossed, Influence, crossed
+from merilo.statistics.holm import holm
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -41,12 +41,14 @@ def test_beside_the_consensus_stands_the_share_of_right_answers_of_each(tmp_path
 def test_beside_one_person_stand_the_means_over_an_items_answers(tmp_path: Path) -> None:
     people, answers = study(tmp_path), guesses(samples=2)
     row = compared(people, model(tmp_path / "m.csv", answers))["person"]
-    gold = {one["item"]: (one["id"], one["gold"]) for one in rows(people / "consensus.csv")}
+    gold = {f"question {at}": LABELS[at % 3] for at in range(40)}
     by_item: dict[str, list[float]] = {}
-    for one in rows(people / "responses.csv"):
-        by_item.setdefault(one["item"], []).append(float(one["answer"] == gold[one["item"]][1]))
+    for one in rows(tmp_path / "answers.csv"):
+        by_item.setdefault(one["text"], []).append(float(one["answer"] == gold[one["text"]]))
     theirs = np.mean([np.mean(scores) for scores in by_item.values()])
-    ours = np.mean([answer == gold[item][1] for item in by_item for answer in answers[gold[item][0]]])
+    ours = np.mean(
+        [answer == gold[f"question {name[1:]}"] for name, given in answers.items() for answer in given]
+    )
     assert row.people.value == pytest.approx(theirs, abs=1e-6)
     assert row.score.value == pytest.approx(ours, abs=1e-6)
 
