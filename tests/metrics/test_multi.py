@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scored import scored
 
+from merilo.datasets.declaration import undeclared
 from merilo.items import Item
 from merilo.metrics.answers import Answer, read_answer
 from merilo.metrics.registry import displayed, metric_of
 from merilo.metrics.scoring import Part, Scoring, score
 from merilo.metrics.worth import worth
+from merilo.people.spelling import key_of
 
 GROUPS = Scoring(name="", answer=Answer(kind="text"), metrics=("exact_match", "group_exact_match"))
 
@@ -29,6 +31,13 @@ def test_exact_match_ignores_case_and_outer_space_and_nothing_else(
     answer: str, gold: str, right: int
 ) -> None:
     assert scored("exact_match", [answer], [gold], kind="text").value == right
+
+
+def test_people_answer_alike_where_the_metric_says_so() -> None:
+    key = key_of(undeclared("exact_match", ";"))
+    assert key(" Нева", "") == key("нева ", "")
+    assert key("3.5", "") != key("35", "")
+    assert key_of(undeclared("em", ";"))("3.5", "") == "35"
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=20))

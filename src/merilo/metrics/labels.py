@@ -41,12 +41,13 @@ def equal_folded(form: Answer, items: Sequence[Item], answers: Sequence[Given]) 
         [1.0]
     """
     return [
-        float(_folded(str(answer)) in map(_folded, alternatives(gold_label(item), form.alternatives)))
+        float(folded(str(answer)) in map(folded, alternatives(gold_label(item), form.alternatives)))
         for item, answer in zip(items, answers, strict=True)
     ]
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text without case and outer white space."""
     return text.strip().casefold()
 
 

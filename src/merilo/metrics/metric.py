@@ -40,6 +40,7 @@ class Metric(NamedTuple):
         lacking: why the answers cannot be scored; `None` if they can.
         bounds: the smallest and the largest value.
         exact: whether an answer is right or wrong, without points between.
+        key: the form in which two free texts are the same answer; by default, that of SQuAD's rule.
         title: its name in prose, to stand before "of the consensus".
         display: its names in metadata of the benchmark, the usual one first.
         steps: the steps by which an answer is judged, one sentence each.
@@ -57,6 +58,7 @@ class Metric(NamedTuple):
     lacking: Callable[[Sequence[Item], Sequence[Given]], str | None] | None = None
     bounds: tuple[float, float] = (0.0, 1.0)
     exact: bool = False
+    key: Callable[[str], str] | None = None
     title: Text | None = None
     display: tuple[str, ...] = ()
     steps: Callable[[Answer, Item, Given], Sequence[str]] | None = None

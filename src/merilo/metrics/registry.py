@@ -25,8 +25,17 @@ _ALL: Final = (
     Metric(
         "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
     ),
-    Metric("exact_match", _WRITTEN, labels.equal_folded, exact=True, title=Text("exact match")),
-    Metric("group_exact_match", _WRITTEN, labels.equal_folded, unit="group_id", whole=True),
+    Metric(
+        "exact_match",
+        _WRITTEN,
+        labels.equal_folded,
+        exact=True,
+        key=labels.folded,
+        title=Text("exact match"),
+    ),
+    Metric(
+        "group_exact_match", _WRITTEN, labels.equal_folded, unit="group_id", whole=True, key=labels.folded
+    ),
     Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=_EXACT),
     Metric("em", _TEXT, squad.em, exact=True, display=_EXACT, steps=squad.steps),
     Metric(

@@ -23,6 +23,7 @@ import polars as pl
 from merilo.datasets.declaration import Dataset
 from merilo.file_reading import Reading
 from merilo.metrics.exam import letters
+from merilo.metrics.registry import metric_of
 from merilo.metrics.squad import best_f1, normalised
 from merilo.responses import Responses
 
@@ -128,13 +129,15 @@ def key_of(dataset: Dataset, separator: str = "") -> Callable[[str, str], str]:
         return _exam_key
     if dataset.judged:
         return lambda answer, _: answer
+    kind = dataset.answer.kind
+    folded = (metric_of(dataset.metrics[0], kind).key or normalised) if kind == "text" else plain_key
 
     def key(answer: str, _: str) -> str:
         if separator or answer.startswith("["):
             several = _set_key(answer, separator)
             if several is not None:
                 return several
-        return normalised(answer) or answer if dataset.answer.kind == "text" else plain_key(answer)
+        return folded(answer) or answer
 
     return key
 
