@@ -309,12 +309,12 @@ def check(walked: WalkedRoad, road: Road) -> None:
     published = walked.published["metrics"]
     closed = not (walked.root / "hb" / "raw" / "gold.csv").exists()
     for name, found in told.items():
-        low, high = found["ci95_items_and_annotators"]
+        low, high = found["ci95"]
         assert low <= found["value"] <= high, f"{name}: {found}"
         if closed and (found["value"] in {0, 1} or ("." in name and published[name]["value"] is None)):
             assert published[name]["value"] is None, "the value would tell gold answers"
             continue
-        for part in ("value", "n", "ci95_items_and_annotators"):
+        for part in ("value", "n", "ci95"):
             # Values of closed gold answers are published with three decimals.
             assert published[name][part] == pytest.approx(found[part], abs=5e-4)
     assert walked.verified["verified"] is True
@@ -345,15 +345,15 @@ def check_programs(walked: WalkedRoad) -> None:
         ways = [1 - comb(people - sum(passed), k) / comb(people, k) for passed in right]
         found = told[f"pass@{k}"]
         assert (found["value"], found["n"]) == (pytest.approx(sum(ways) / items, abs=1e-6), items)
-        low, high = found["ci95_items_and_annotators"]
+        low, high = found["ci95"]
         assert 0 <= low <= found["value"] <= high <= 1
         published = walked.published["metrics"][f"pass@{k}"]
         if found["value"] not in {0, 1}:
-            assert published["ci95_items_and_annotators"] == pytest.approx([low, high], abs=5e-4)
+            assert published["ci95"] == pytest.approx([low, high], abs=5e-4)
     mean = sum(map(sum, right)) / (items * people)
     single = walked.baseline["single_person"]
     assert single["value"] == told["pass@1"]["value"] == pytest.approx(mean)
-    assert single["ci95"] == told["pass@1"]["ci95_items_and_annotators"]
+    assert single["ci95"] == told["pass@1"]["ci95"]
 
     of_people = sorted(sum(passed[person] for passed in right) for person in range(people))
     table = walked.people_file()

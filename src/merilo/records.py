@@ -25,17 +25,6 @@ else:
 
 from merilo.strict_json import Json
 
-#: Field -> key, where the key has no good name for a field. The same in every record.
-_KEYS: Final = {
-    "over_items": "ci95",
-    "over_both": "ci95_items_and_annotators",
-    "method": "interval",
-    "method_over_both": "interval_items_and_annotators",
-    "by_majority": "by_majority_alone",
-    "with_dropped": "with_dropped_items",
-    "single": "single_person",
-}
-
 
 class Bounded(Protocol):
     """What has two ends, as an interval of `merilo.statistics` does."""
@@ -87,7 +76,6 @@ class Record(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="ignore",
-        alias_generator=lambda name: _KEYS.get(name, name),
         validate_by_name=True,
         validate_by_alias=True,
         defer_build=True,

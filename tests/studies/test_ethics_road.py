@@ -167,7 +167,7 @@ def test_the_fifteen_correlations_are_in_every_result(road: Road) -> None:
         assert {name: one["value"] for name, one in metrics.items()} == pytest.approx(expected, abs=1e-6)
         for name, one in metrics.items():
             assert one["n"] == len(ACTS), name
-            low, high = one["ci95_items_and_annotators"]
+            low, high = one["ci95"]
             assert -1 <= low <= one["value"] <= high <= 1, name
             assert one["annotators"] == PEOPLE
     assert card["human_benchmark"] == pytest.approx(expected, abs=1e-4)

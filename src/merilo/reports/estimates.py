@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from merilo.metrics.registry import display_of, plain_name, title_of
-from merilo.records import rounded
-from merilo.statistics.intervals import Interval
-from merilo.strict_json import Json
 from merilo.text import Text, joined
 
 #: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in
 #: column heads.
-OVER_BOTH: Final = Text("over items and annotators")
 OVER_ITEMS_ALONE: Final = Text("over items alone")
 
 #: A cell without a value.
@@ -28,11 +24,6 @@ def counted(n: int, noun: str) -> str:
         ('1 item', '2 items')
     """
     return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
-def interval_json(interval: Interval | None) -> Json:
-    """Convert an interval to a pair; null without an interval."""
-    return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
 #: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact
