@@ -150,7 +150,7 @@ class AnalysisSettings(CheckedSettings):
 
     metric: Annotated[
         Text | None,
-        Help("The main metric. Default: the dataset's, or acc.", metavar="NAME"),
+        Help("The main metric, or the dataset's.", metavar="NAME"),
     ] = None
     min_control_accuracy: Annotated[Share, Help("Exclude annotators below it on control items.")] = 0.5
     min_controls: Annotated[
@@ -168,23 +168,23 @@ class AnalysisSettings(CheckedSettings):
     min_votes: Annotated[
         Count | Literal["majority"],
         Help(
-            "Equal votes of a majority: N, or more than half of the overlap.",
+            "Equal votes that make a majority.",
             metavar="majority|N",
         ),
     ] = "majority"
     max_low_agreement: Annotated[Share, Help("Reject if a larger share has no majority.")] = 0.3
-    aggregator: Annotated[Aggregator, Help("Decide by votes, or by a model of annotators.")] = "majority"
+    aggregator: Annotated[Aggregator, Help("What decides.")] = "majority"
     resolve: Annotated[
         Resolve,
-        Help("How items without a majority are decided."),
+        Help("What decides without a majority."),
     ] = "cascade"
     by: Annotated[
         tuple[Text, ...],
-        Help("Also scores for each value of FIELD; repeatable.", metavar="FIELD"),
+        Help("Scores by a field; repeatable.", metavar="FIELD"),
     ] = ()
     cluster: Annotated[
         Text | None,
-        Help("Items with the same value are not independent.", metavar="FIELD"),
+        Help("Items of one value, one cluster.", metavar="FIELD"),
     ] = None
     human_benchmark: Annotated[
         Literal["agreed", "all"],
@@ -195,9 +195,9 @@ class AnalysisSettings(CheckedSettings):
     ] = "agreed"
     level: Annotated[
         Level,
-        Help("The scale of labels."),
+        Help("The scale."),
     ] = "nominal"
-    repeats: Annotated[Repeats, Help("If someone answered an item twice, differently.")] = "refuse"
+    repeats: Annotated[Repeats, Help("Two answers of one person.")] = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,7 +438,7 @@ class InputSettings(CheckedSettings):
     reading: Annotated[
         Path | None,
         Help(
-            "The file of merilo inspect: how columns are read.",
+            "How columns are read, from merilo inspect.",
             INPUT,
             "FILE",
         ),

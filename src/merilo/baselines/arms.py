@@ -33,6 +33,8 @@ MOST_ARMS: Final = 12
 #: The names of arms in a study's plan; the value of experts is published apart from that of people.
 PEOPLE: Final = "people"
 EXPERTS: Final = "experts"
+#: Everybody, beside arms of which none is called `people`.
+EVERYBODY: Final = "everybody"
 #: In place of a column: every file is an arm.
 FILES: Final = "files"
 
@@ -70,7 +72,7 @@ def arms_of(responses: Responses, by: str | Mapping[str, str]) -> dict[str, str]
 
 
 def divided(responses: AnyResponses, arms: Mapping[str, str]) -> dict[str, AnyResponses]:
-    """Return the responses of each arm, the main arm first: `people`, or the one with most annotators.
+    """Return the responses of each arm, the main arm first: `people`, or else everybody.
 
     Rows and pages that reading dropped are counted in the main arm.
 
@@ -79,16 +81,20 @@ def divided(responses: AnyResponses, arms: Mapping[str, str]) -> dict[str, AnyRe
         arms: mapping from annotator to arm.
     """
     sizes = Counter(arms.values())
-    main, *others = sorted(sizes, key=lambda name: (name != PEOPLE, -sizes[name], name))
+    names = sorted(sizes, key=lambda name: (name != PEOPLE, -sizes[name], name))
     arm = pl.col("respondent").replace_strict(dict(arms), default=None, return_dtype=pl.String)
-    tables = {name: responses.table.filter(arm == name) for name in (main, *others)}
-    there = sum(tables[name].height for name in others)
+    tables = {name: responses.table.filter(arm == name) for name in names}
+    main, *others = names
+    if main != PEOPLE:
+        main, others = EVERYBODY, names
+        tables[main] = responses.table
+    there = responses.table.height - tables[main].height
     parts = {
         name: replace(responses, table=table, rows_read=table.height, dropped={}, lost_pages=None, arms=None)
         for name, table in tables.items()
     }
     rest = replace(responses, table=tables[main], rows_read=responses.rows_read - there, arms=None)
-    return {**parts, main: rest}
+    return {main: rest, **{name: parts[name] for name in others}}
 
 
 def arm_differences(arms: Mapping[str, Evidence]) -> tuple[Estimate, ...]:
@@ -102,6 +108,8 @@ def arm_differences(arms: Mapping[str, Evidence]) -> tuple[Estimate, ...]:
     """
     sides: dict[str, _Side] = {}
     for name, one in arms.items():
+        if name == EVERYBODY:
+            continue
         counted = counted_points(one, scored=True)
         if not isinstance(counted, Text):
             sides[name] = _Side(one, *counted)

@@ -26,6 +26,7 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
         # Not command.main(): it handles signals and closed output itself, and exits the process.
         if "--help" in words or not words:
             _name_values(command)
+            _name_defaults(command)
         with command.make_context(f"merilo {name}", list(words)) as context:
             status = command.invoke(context)
     except typer.Exit as ended:
@@ -68,6 +69,21 @@ def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are pr
             else:
                 folder = kind is Path and "folder" in (parameter.help or "")
                 parameter.metavar = "FOLDER" if folder else _VALUES.get(kind)
+
+
+def _name_defaults(command: Any) -> None:  # noqa: ANN401 - as above
+    """Show the default of an option at the end of its help: beside it, it would take a line of its own."""
+    for _, one in below("", command):
+        for parameter in one.get_params(typer.Context(one)):
+            default = getattr(parameter, "default", None)
+            if (
+                parameter.param_type_name == "option"
+                and parameter.show_default
+                and isinstance(default, str | int | float)
+            ):
+                parameter.show_default = False
+                if not isinstance(default, bool) and default != "":
+                    parameter.help = f"{parameter.help or ''} Default: {default}.".strip()
 
 
 def _nothing(*_: object, **__: object) -> None:

@@ -40,7 +40,7 @@ def make(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column of arms, or 'files': each file is an arm.",
+            help="The column of arms, or 'files'.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -48,7 +48,7 @@ def make(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The annotators' answers to another dataset; repeatable.",
+            help="Their answers elsewhere; repeatable.",
             rich_help_panel=INPUT,
         ),
     ] = None,

@@ -66,7 +66,7 @@ ExplainOption: TypeAlias = Annotated[
 ]
 Exports: TypeAlias = Annotated[
     list[Path],
-    typer.Argument(help="Exports of one study by a platform, or tables (CSV, TSV, Parquet, JSONL)."),
+    typer.Argument(help="Exports of one study, or tables."),
 ]
 StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
 ArmOption: TypeAlias = Annotated[
@@ -78,7 +78,7 @@ ArmOption: TypeAlias = Annotated[
 ComparedModels: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
-        help="A model's answers or run to compare; repeatable.",
+        help="A model's answers or run; repeatable.",
         rich_help_panel=INPUT,
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from merilo.baselines.arms import EVERYBODY, EXPERTS, PEOPLE
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.findings import STATUSES
 from merilo.estimate import Estimate
@@ -13,7 +14,8 @@ from merilo.text import Money, Text
 
 def arm_name(name: str) -> Text | str:
     """Return what an arm is called in tables: that of a plan in words, others as they are."""
-    return {"people": Text("people without training"), "experts": Text("experts")}.get(name, name)
+    names = {PEOPLE: Text("people without training"), EXPERTS: Text("experts"), EVERYBODY: Text("everybody")}
+    return names.get(name, name)
 
 
 def arm_sections(baseline: Baseline) -> Iterator[Section]:

@@ -67,8 +67,8 @@ def baseline(
             see also `compare`.
         population: the whole dataset, if the items are a sample of it: a study's `weights.csv`.
         arm: the groups of people, which get a baseline each: a column of the files, `files` where every file is a
-            group, or a mapping from annotator to arm. The arm `people`, or the largest, is the baseline that is
-            returned; its `arms` are the others.
+            group, or a mapping from annotator to arm. The arm `people` is the baseline that is returned, and its
+            `arms` are the others; without such an arm, it is that of everybody, and its `arms` are all.
         other: exports of other datasets that the same annotators answered, one for each dataset, or what `read_raw`
             gives: who agrees with the others there is reliable.
         settings: the settings; by default, the defaults of `Settings`.
