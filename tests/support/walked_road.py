@@ -32,16 +32,16 @@ PEOPLE = len(PATTERNS[0])
 #: Control items after which the site stops somebody who answers them wrong.
 STOPPED_AFTER = 5
 
-LogEntry = Mapping[str, Any]
+Entry = Mapping[str, Any]
 #: An item and the labels of its answer -> the right answer, and wrong ones.
-Choices = Callable[[LogEntry, Sequence[str]], tuple[str, ...]]
+Choices = Callable[[Entry, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class AnsweredItem:
     """An item of the study, as its file holds it, and what each person answered."""
 
-    item: LogEntry
+    item: Entry
     answers: tuple[str, ...]
 
     @property
@@ -95,12 +95,12 @@ class WalkedRoad:
 
     root: Path
     items: Sequence[AnsweredItem]
-    baseline: LogEntry
-    published: LogEntry
-    verified: LogEntry
+    baseline: Entry
+    published: Entry
+    verified: Entry
     runs: Mapping[str, Mapping[str, tuple[float, int]]]
     said: Mapping[str, Mapping[str, Any]]
-    compared: Mapping[str, Mapping[str, LogEntry]]
+    compared: Mapping[str, Mapping[str, Entry]]
 
     def people_file(self) -> list[dict[str, str]]:
         """The baseline's own table of people."""
@@ -199,16 +199,16 @@ def walk(
     )
 
 
-def _by_metric(compared: LogEntry) -> dict[str, dict[str, LogEntry]]:
+def _by_metric(compared: Entry) -> dict[str, dict[str, Entry]]:
     """The rows by model, metric (one, or the several correlations of ruEthics) and whom they are beside."""
-    found: dict[str, dict[str, LogEntry]] = {}
+    found: dict[str, dict[str, Entry]] = {}
     for row in compared["rows"]:
         of_model = found.setdefault(row["model"].partition(" ")[0], {})
         of_model.setdefault(row["score"]["name"], {})[row["beside"]] = row
     return found
 
 
-def answer_study(root: Path, study: Path, answer: Callable[[LogEntry], Sequence[str]]) -> None:
+def answer_study(root: Path, study: Path, answer: Callable[[Entry], Sequence[str]]) -> None:
     """Let people answer a study on the site, and import what they said.
 
     Args:
@@ -236,7 +236,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _answers(
-    tasks: Sequence[Mapping[str, str]], shown: Mapping[str, Sequence[LogEntry]], choices: Choices
+    tasks: Sequence[Mapping[str, str]], shown: Mapping[str, Sequence[Entry]], choices: Choices
 ) -> dict[str, list[str]]:
     """The answers of the people to each task, and last a wrong one. Only answers to items follow the patterns."""
     patterns = {one["prompt"]: PATTERNS[place % len(PATTERNS)] for place, one in enumerate(shown["items"])}
@@ -253,7 +253,7 @@ def _answers(
 
 
 def _answer_on_site(
-    study: Path, path: str, answers: Mapping[str, Sequence[str]], training: Sequence[LogEntry]
+    study: Path, path: str, answers: Mapping[str, Sequence[str]], training: Sequence[Entry]
 ) -> None:
     """People come one after the other and answer until the site thanks them. First comes one who is always wrong."""
     english = open_study(study).plan.languages == ("en",)

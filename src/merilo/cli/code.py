@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -33,50 +33,57 @@ if TYPE_CHECKING:
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
 
 
+_Completions: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        help="JSON Lines, plain or .gz, with task_id (or id), completion, and annotator if people "
+        "wrote the programs."
+    ),
+]
+_Problems: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.",
+        rich_help_panel=INPUT,
+    ),
+]
+_Ks: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-k",
+        "--k",
+        metavar="1,5,10",
+        help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.",
+        rich_help_panel=INPUT,
+    ),
+]
+_VerdictsFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="A folder for verdicts, generations and the score. An interrupted run resumes from it.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+_AnswersFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the programs' answers to this file, in the format of a submission.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
 @takes_settings(of=ProgramSettings)
 def score(
-    completions: Annotated[
-        Path,
-        typer.Argument(
-            help="JSON Lines, plain or .gz, with task_id (or id), completion, and annotator if people "
-            "wrote the programs."
-        ),
-    ],
+    completions: _Completions,
     *,
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.",
-            rich_help_panel=INPUT,
-        ),
-    ],
-    k: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-k",
-            "--k",
-            metavar="1,5,10",
-            help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
+    data: _Problems,
+    k: _Ks = None,
     settings: ProgramSettings,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder for verdicts, generations and the score. An interrupted run resumes from it.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    outputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the programs' answers to this file, in the format of a submission.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: _VerdictsFolder = None,
+    outputs: _AnswersFile = None,
     per_problem: Annotated[
         bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=OUTPUT)
     ] = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -22,42 +22,48 @@ app = typer.Typer(add_completion=False)
 _FORMS: Final[dict[str, Form]] = {".html": "html", ".md": "markdown", ".tex": "latex", ".csv": "csv"}
 
 
+_Sources: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="[BASELINE]... RUN...",
+        help="Human baselines (folders of 'merilo baseline --out' or 'merilo report'), if there are any, and "
+        "models: runs, files of answers (id, answer, sample), or logs of another harness.",
+    ),
+]
+_NewFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the comparison to this new file: .html (a page in both languages), .md, .tex or .csv.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+_DatasetName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Without baselines and runs: the dataset of the answers, a name or the path of a YAML declaration.",
+        rich_help_panel=INPUT,
+    ),
+]
+_ItemsFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="The items with ids and gold answers, if the baseline was made without them, or if there are neither "
+        "baselines nor runs.",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
 @app.command()
 def people_and_models_compared(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="[BASELINE]... RUN...",
-            help="Human baselines (folders of 'merilo baseline --out' or 'merilo report'), if there are any, and "
-            "models: runs, files of answers (id, answer, sample), or logs of another harness.",
-        ),
-    ],
+    paths: _Sources,
     *,
     margin: MarginOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the comparison to this new file: .html (a page in both languages), .md, .tex or .csv.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Without baselines and runs: the dataset of the answers, a name or the path of a YAML declaration.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The items with ids and gold answers, if the baseline was made without them, or if there are neither "
-            "baselines nor runs.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
+    out: _NewFile = None,
+    dataset: _DatasetName = None,
+    data: _ItemsFile = None,
     force: ForceItems = False,
     json_to: JsonOption = None,
 ) -> int:

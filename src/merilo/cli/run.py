@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -29,62 +29,70 @@ app = typer.Typer(add_completion=False)
 _ESCAPES: Final = {"\\n": "\n", "\\t": "\t"}
 
 
+_Backend: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="BACKEND",
+        help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, "
+        "...), or a built-in respondent: random, most-frequent, longest, gold.",
+        rich_help_panel=INPUT,
+    ),
+]
+_BackendArguments: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="K=V,...",
+        help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.",
+        rich_help_panel=INPUT,
+    ),
+]
+_DatasetNames: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B",
+        help="The datasets: names of the catalogue, or paths of YAML declarations.",
+        rich_help_panel=INPUT,
+    ),
+]
+_DataPlace: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="A folder with NAME.json or NAME/test.json, the folder of a baseline, or a file. Default: the "
+        "items included in Merilo.",
+        rich_help_panel=INPUT,
+    ),
+]
+_StudyFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Ask the items of this study folder, exactly as people saw them.",
+        rich_help_panel=INPUT,
+    ),
+]
+_RunFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The folder of the run; the same command resumes a run that was interrupted. Without it, nothing "
+        "is asked: the prompts, the number of requests, and estimated tokens and cost are shown.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
 @app.command()
 @takes_settings(of=RunSettings)
 def ask(
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="BACKEND",
-            help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, "
-            "...), or a built-in respondent: random, most-frequent, longest, gold.",
-            rich_help_panel=INPUT,
-        ),
-    ],
-    model_args: Annotated[
-        str,
-        typer.Option(
-            metavar="K=V,...",
-            help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "",
-    datasets: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="The datasets: names of the catalogue, or paths of YAML declarations.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder with NAME.json or NAME/test.json, the folder of a baseline, or a file. Default: the "
-            "items included in Merilo.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    study: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Ask the items of this study folder, exactly as people saw them.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
+    model: _Backend,
+    model_args: _BackendArguments = "",
+    datasets: _DatasetNames = "",
+    data: _DataPlace = None,
+    study: _StudyFolder = None,
     settings: RunSettings,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder of the run; the same command resumes a run that was interrupted. Without it, nothing "
-            "is asked: the prompts, the number of requests, and estimated tokens and cost are shown.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: _RunFolder = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="Delete the run in the folder and start again.", rich_help_panel=OUTPUT),

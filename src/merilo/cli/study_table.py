@@ -185,6 +185,11 @@ def _rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
         yield Text("Krippendorff's alpha"), number(found.alpha, ".3f")
     if found.low_agreement is not None:
         yield Text("items without a majority"), number(found.low_agreement, ".0%")
+    yield from _work_rows(found)
+
+
+def _work_rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
+    """Yield the speed, the pay, and the estimate so far."""
     if found.per_hour is not None:
         left = "" if found.hours_left is None else Text("{n:.1f} hours of work left", n=found.hours_left)
         yield Text("answers an hour"), joined([number(found.per_hour, ".0f"), left], "; ")

@@ -630,6 +630,12 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
         )
         if drawn != items:
             yield Text("Answers were collected for {items:# item|# items}.", items=items)
+    yield from _overlap(record, known.overlap)
+    yield from _decided(study)
+
+
+def _overlap(record: Baseline, planned: int | None) -> Iterator[Text]:
+    """Say how many answers an item received, and how many remain."""
     asked = record.item_counts.overlap_before_exclusion or record.item_counts.overlap
     overlap = {size: n for size, n in asked.items() if size}
     least, most, answers = (
@@ -648,7 +654,7 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
             "Each item received {least} to {most} answers{planned}, {answers:# answer|# answers} in all.",
             least=least,
             most=most,
-            planned=Text(" ({n} were planned)", n=known.overlap) if known.overlap else "",
+            planned=Text(" ({n} were planned)", n=planned) if planned else "",
             answers=answers,
         )
     left = sorted(record.item_counts.overlap.items(), reverse=True)
@@ -664,7 +670,6 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
             used=record.response_counts.used,
             left=joined(counts, ", "),
         )
-    yield from _decided(study)
 
 
 def _decided(study: PlannedBaseline) -> Iterator[Text]:

@@ -181,6 +181,18 @@ def unwatched(_: int, __: int) -> Iterator[Callable[[object], None]]:
     yield lambda _: None
 
 
+def _seed_checks(
+    problems: Mapping[str, Problem], given: str | None, header: dict[str, Json], drawn: dict[str, Json]
+) -> None:
+    """Give the seed of tests that checks draw to what is asked, or to what is drawn if nobody chose it."""
+    if any(isinstance(problem.tests, Check) for problem in problems.values()):
+        if given is not None and not _SEED.fullmatch(given):
+            raise UsageError("must be 1 to 100 ASCII characters without spaces", field=argument("judge_seed"))
+        (drawn if given is None else header)["judge_seed"] = given or new_judge_seed()
+    elif given is not None:
+        raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
+
+
 def score_programs(
     completions: str | Path,
     *,
@@ -234,13 +246,7 @@ def score_programs(
     }
     drawn: dict[str, Json] = {}
     (header if submission else drawn)["answers"] = WHOLE if submission else SHORTENED
-    judge_seed = given.judge_seed
-    if any(isinstance(problem.tests, Check) for problem in problems.values()):
-        if judge_seed is not None and not _SEED.fullmatch(judge_seed):
-            raise UsageError("must be 1 to 100 ASCII characters without spaces", field=argument("judge_seed"))
-        (drawn if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
-    elif judge_seed is not None:
-        raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
+    _seed_checks(problems, given.judge_seed, header, drawn)
     begun = time.monotonic()
     with open_ledger(folder / VERDICTS if folder else None, header, drawn) as ledger:
         job = Job(problems, rows, census, given.retries, given.workers)
@@ -251,15 +257,10 @@ def score_programs(
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.verdicts)
         options: dict[str, Json] = {
-            "data": shown(items),
-            "k": ",".join(map(str, k)) or None,
-            **given.parameters(),
-            "judge_seed": seed,
-            "python": named(given.python),
-            "packages": named(library),
-            "out": named(folder),
+            "data": shown(items), "k": ",".join(map(str, k)) or None, **given.parameters(), "judge_seed": seed,
+            "python": named(given.python), "packages": named(library), "out": named(folder),
             "outputs": named(submission),
-        }
+        }  # fmt: skip
         given_options = {name: value for name, value in options.items() if value is not False}
         command = command_line("code score", [rows], given_options, {})
         made = provenance(command, [rows, items], options | {"jail": jail})

@@ -48,6 +48,7 @@ SOURCES: Final[Mapping[str, Text]] = {
 }
 
 _NONE_YET: Final = Text("none yet")
+_UNDECIDED: Final = Text("the plan does not state the pay")
 
 #: The size of the chart's drawing.
 CHART: Final = (600, 160)
@@ -80,15 +81,8 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
     Returns:
         Name -> text. `points` and `share` are numbers for the chart and the bar.
     """
-    counts, status, plan, pay = found.counts, found.status, found.study.folder.plan, found.study.arm.pay
+    counts, status, plan = found.counts, found.status, found.study.folder.plan
     done = counts.answered / counts.needed if counts.needed else 0.0
-    paid, kept = found.paid, status.cost if status else None
-    more, left_pay = found.left
-    undecided = Text("the plan does not state the pay")
-
-    def money(amount: float | None, without: Text) -> Text | Money:
-        return without if amount is None else Money(amount, pay.currency)
-
     texts: dict[str, object] = {
         "answered": Text(
             "{done:,} of {needed:,} ({share:.1%})", done=counts.answered, needed=counts.needed, share=done
@@ -98,11 +92,11 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
         "rate": _rate(found),
         "end": _end(found),
         "end_range": _end_range(found),
-        "final_cost": money(found.final_pay, undecided),
+        "final_cost": _money(found, found.final_pay),
         "planned_cost": ""
         if found.planned_pay is None
-        else Text("by the plan, {cost}", cost=money(found.planned_pay, undecided)),
-        "assumed": _assumed(found, more),
+        else Text("by the plan, {cost}", cost=_money(found, found.planned_pay)),
+        "assumed": _assumed(found, found.left[0]),
         "alpha": _agreement(found),
         "low_agreement": _NONE_YET
         if status is None or status.low_agreement is None
@@ -124,21 +118,7 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
         )
         if counts.controls
         else _NONE_YET,
-        "earned": money(found.earned, undecided),
-        "hourly": money(paid.hourly if paid else None, _NONE_YET),
-        "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
-        "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
-        "median_seconds": _NONE_YET
-        if kept is None or kept.median_seconds is None
-        else Text("{seconds:,.1f} s", seconds=kept.median_seconds),
-        "remaining_pay": Text(
-            "{pay} for {n:,} {n:answer|answers} and the control items among them",
-            pay=money(left_pay, undecided),
-            n=counts.missing,
-        )
-        if left_pay is not None and counts.missing
-        else money(left_pay, undecided),
-        "remaining_hours": _NONE_YET if found.hours_left is None else duration(found.hours_left),
+        **_work_texts(found),
         "people": _people(found),
         "refusals": found.came.refusals,
         "dropouts": found.came.dropouts,
@@ -153,6 +133,33 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
     }
     shown = {name: formatted(text, "", language) for name, text in texts.items()}
     return {**shown, "share": f"{done:.4f}", "points": chart_points(found)}
+
+
+def _money(found: SiteStatus, amount: float | None, without: Text = _UNDECIDED) -> Text | Money:
+    return without if amount is None else Money(amount, found.study.arm.pay.currency)
+
+
+def _work_texts(found: SiteStatus) -> dict[str, object]:
+    """Return the texts on pay and time."""
+    paid, kept, pay = found.paid, found.status.cost if found.status else None, found.study.arm.pay
+    left_pay, missing = found.left[1], found.counts.missing
+    return {
+        "earned": _money(found, found.earned),
+        "hourly": _money(found, paid.hourly if paid else None, _NONE_YET),
+        "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
+        "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
+        "median_seconds": _NONE_YET
+        if kept is None or kept.median_seconds is None
+        else Text("{seconds:,.1f} s", seconds=kept.median_seconds),
+        "remaining_pay": Text(
+            "{pay} for {n:,} {n:answer|answers} and the control items among them",
+            pay=_money(found, left_pay),
+            n=missing,
+        )
+        if left_pay is not None and missing
+        else _money(found, left_pay),
+        "remaining_hours": _NONE_YET if found.hours_left is None else duration(found.hours_left),
+    }
 
 
 def _agreement(found: SiteStatus) -> Text:

@@ -178,18 +178,7 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
 def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
     """Normalise white space, drop and count rows without an answer, number the items."""
     first = exports[0]
-    for export in exports:
-        for what, ours, theirs in (
-            ("inputs", first.inputs.columns, export.inputs.columns),
-            ("answers", first.answer_fields, export.answer_fields),
-        ):
-            if {*ours} != {*theirs}:
-                names = [listed(sorted(each), 50) for each in (theirs, ours)]
-                raise DataError(
-                    f"belongs to a different project than {first.file}: its {what} are {names[0]}, not {names[1]}",
-                    file=export.file,
-                    row=1,
-                )
+    _refuse_other_projects(exports)
     # The fields of items that have the name of a column of the response table get a prefix.
     reserved = {*SCHEMA, SIGNALS, "dropped", "arm", "paid"}
     prefixed = {name: f"{INPUT_MARK}{name}" for name in first.inputs.columns if name in reserved}
@@ -240,6 +229,23 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
         reading=reading,
         arms=_arms(data) if "arm" in data.columns else None,
     )
+
+
+def _refuse_other_projects(exports: Sequence[Export]) -> None:
+    """Refuse files whose items or answers have other fields than those of the first one."""
+    first = exports[0]
+    for export in exports:
+        for what, ours, theirs in (
+            ("inputs", first.inputs.columns, export.inputs.columns),
+            ("answers", first.answer_fields, export.answer_fields),
+        ):
+            if {*ours} != {*theirs}:
+                names = [listed(sorted(each), 50) for each in (theirs, ours)]
+                raise DataError(
+                    f"belongs to a different project than {first.file}: its {what} are {names[0]}, not {names[1]}",
+                    file=export.file,
+                    row=1,
+                )
 
 
 def _why_dropped(fields: Sequence[str], reading: Reading) -> pl.Expr:
