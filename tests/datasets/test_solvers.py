@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from merilo.datasets.solvers import (
     SOLVERS,
+    solve_arithmetic,
     solve_bps,
     solve_lcs,
     solve_rumodar,
-    solve_rumultiar,
     solver,
 )
 from merilo.errors import DataError, UsageError
@@ -71,7 +71,7 @@ EXPRESSIONS = st.recursive(
 
 @given(EXPRESSIONS)
 def test_rumultiar_agrees_with_the_interpreter(expression: str) -> None:
-    assert solve_rumultiar(f"{expression} = ") == str(eval(expression))
+    assert solve_arithmetic(f"{expression} = ") == str(eval(expression))
 
 
 @given(

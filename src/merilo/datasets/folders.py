@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from merilo.datasets.declaration import CATALOGUE, Dataset, HumanFigure, ItemColumns
 from merilo.errors import DataError, InputError, argument
@@ -113,7 +113,7 @@ class _Folder:
             prompts=prompts,
             splits=("test", "shots") if self.shots else ("test",),
             gold="closed" if self.test.access == "private" else "open",
-            skills=tuple(text for text in _texts(meta.get("skills"))),
+            skills=tuple(map(str.strip, texts_in(meta.get("skills")))),
             human=tuple(self._human(metrics, answer)),
             items=ItemColumns(file=str(self.file), shots=None if self.shots is None else str(self.shots)),
         )
@@ -218,10 +218,10 @@ class _Folder:
                     )
 
 
-def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any value of a file
-    """Yield the texts of a value, such as skills that are grouped by category."""
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield every text in a value, in whatever shape it is given, such as skills that are grouped by category."""
     if isinstance(value, str):
-        yield value.strip()
+        yield value
     elif isinstance(value, list | dict):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
+            yield from texts_in(inner)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from itertools import count as count_from
 from itertools import product
 from math import comb
 from random import Random
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from merilo.datasets.declaration import CATALOGUE
 from merilo.datasets.rendering import spread
@@ -24,17 +24,8 @@ from merilo.strict_json import Json
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedQuestion:
-    """A generated question.
-
-    Attributes:
-        text: the question, used as the item's inputs.
-        meta: the item's further metadata.
-    """
-
-    text: str
-    meta: Mapping[str, Json] = field(default_factory=dict)
+#: A question, which becomes the item's inputs, and the item's further metadata.
+Question: TypeAlias = tuple[str, Mapping[str, Json]]
 
 
 def shared_out(size: int, weights: Mapping[Key, float]) -> dict[Key, int]:
@@ -67,7 +58,7 @@ _KINDS: Final = ("()", "[]", "{}")
 _SIGNS: Final = "()[]{}"
 
 
-def bps(size: int, random: Random) -> Iterator[GeneratedQuestion]:
+def bps(size: int, random: Random) -> Iterator[Question]:
     """Draw questions, half of them balanced.
 
     Half of the unbalanced sequences are balanced sequences with one bracket changed, so that only reading the whole
@@ -81,10 +72,17 @@ def bps(size: int, random: Random) -> Iterator[GeneratedQuestion]:
         known = seen.setdefault((length, balanced), set())
         if len(known) == _distinct(length, balanced=balanced):
             known.clear()
-        while (signs := _balanced(length, random) if balanced else _broken(length, random)) in known:
-            pass
-        known.add(signs)
-        yield GeneratedQuestion(" ".join(signs))
+        draw = _balanced if balanced else _broken
+        signs = _new(partial(draw, length, random), known)
+        yield " ".join(signs), {}
+
+
+def _new(draw: Callable[[], Key], seen: set[Key]) -> Key:
+    """Draw until something new comes, and add it to what was seen."""
+    while (drawn := draw()) in seen:
+        pass
+    seen.add(drawn)
+    return drawn
 
 
 def _plan(size: int, random: Random) -> Iterator[tuple[int, bool]]:
@@ -135,7 +133,7 @@ WORD_LENGTHS: Final = range(4, 32)
 ANSWERS: Final = tuple(str(length) for length in range(10))
 
 
-def lcs(size: int, random: Random) -> Iterator[GeneratedQuestion]:
+def lcs(size: int, random: Random) -> Iterator[Question]:
     """Draw pairs of words; a pair is kept while its answer is still needed, and no pair repeats."""
     order = list(ANSWERS)
     random.shuffle(order)  # if the size is not divisible by ten, random answers get the extra items
@@ -150,7 +148,7 @@ def lcs(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     # The rarest answers are found last: without a shuffle, an item's position would reveal its answer.
     pairs = list(kept)
     random.shuffle(pairs)
-    yield from map(GeneratedQuestion, pairs)
+    yield from ((pair, {}) for pair in pairs)
 
 
 def _word(random: Random) -> str:
@@ -169,50 +167,45 @@ MOST_OF_A_TARGET: Final = 10
 DEPTHS: Final = (1, 2, 3)
 
 #: ruModAr: subtask -> sign, digits of the arguments, what is added to the result.
-SUBTASKS: Final[dict[str, tuple[str, int, int]]] = {
-    "three_digit_addition_control": ("+", 3, 0),
-    "three_digit_addition_plus_one": ("+", 3, 1),
-    "three_digit_subtraction_control": ("-", 3, 0),
-    "three_digit_subtraction_plus_one": ("-", 3, 1),
-    "two_digit_multiplication_control": ("*", 2, 0),
-    "two_digit_multiplication_plus_one": ("*", 2, 1),
+SUBTASKS: Final = {
+    f"{name}_{end}": (sign, digits, added)
+    for name, sign, digits in (
+        *(("three_digit_addition", "+", 3), ("three_digit_subtraction", "-", 3)),
+        ("two_digit_multiplication", "*", 2),
+    )
+    for end, added in (("control", 0), ("plus_one", 1))
 }
 
 #: ruModAr: solved lines before the open one.
 SOLVED_LINES: Final = 5
 
-_OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}
+_OPERATIONS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _TERMS: Final = (2, 3, 4)
 
 #: ruMultiAr: after this many rejected draws, an expression is extended to reach an answer that may still occur.
 _LUCK: Final = 20
 
 
-def simplear(size: int, random: Random) -> Iterator[GeneratedQuestion]:
+def simplear(size: int, random: Random) -> Iterator[Question]:
     """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, with no avoidable repeats."""
     seen: dict[int, set[tuple[int, int]]] = {digits: set() for digits in DIGITS}
     for digits in _evenly(DIGITS, size, random):
         numbers, known = _numbers(digits), seen[digits]
         if len(known) == len(numbers) ** 2:
             known.clear()
-        while (pair := (random.choice(numbers), random.choice(numbers))) in known:
-            pass
-        known.add(pair)
-        yield GeneratedQuestion(f"{pair[0]} + {pair[1]} = ")
+        first, second = _new(partial(_pair, numbers, random), known)
+        yield f"{first} + {second} = ", {}
 
 
-def rumodar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
+def rumodar(size: int, random: Random) -> Iterator[Question]:
     """Draw five solved lines and an open one; the six subtasks occur equally often, and no question repeats."""
     seen: set[str] = set()
     for task in _evenly(SUBTASKS, size, random):
-        while (text := _modified(task, random)) in seen:
-            pass
-        seen.add(text)
-        yield GeneratedQuestion(text, {"task_type": task})
+        yield _new(partial(_modified, task, random), seen), {"task_type": task}
+
+
+def _pair(numbers: Sequence[int], random: Random) -> tuple[int, int]:
+    return random.choice(numbers), random.choice(numbers)
 
 
 def _modified(task: str, random: Random) -> str:
@@ -221,7 +214,7 @@ def _modified(task: str, random: Random) -> str:
     numbers = _numbers(digits)
     pairs: dict[tuple[int, int], None] = {}
     while len(pairs) <= SOLVED_LINES:
-        pairs[random.choice(numbers), random.choice(numbers)] = None
+        pairs[_pair(numbers, random)] = None
     *solved, (a, b) = pairs
     lines = [f"{left} {sign} {right} -> {_OPERATIONS[sign](left, right) + added}" for left, right in solved]
     return "\n".join([*lines, f"{a} {sign} {b} ->"])
@@ -232,15 +225,14 @@ def _numbers(digits: int) -> range:
     return range(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(NamedTuple):
     """A part of an expression: its text, with brackets if needed, and its value."""
 
     text: str
     value: int
 
 
-def rumultiar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
+def rumultiar(size: int, random: Random) -> Iterator[Question]:
     """Draw expressions of several depths, equally often; no repeats, no answer more than ten times.
 
     Raises:
@@ -255,14 +247,12 @@ def rumultiar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
         expression = _fresh(depth, random, answers, seen)
         answers[expression.value] += 1
         seen.add(expression.text)
-        yield GeneratedQuestion(f"{expression.text} = ", {"depth": depth})
+        yield f"{expression.text} = ", {"depth": depth}
 
 
 def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) -> _Term:
     """Draw a new expression whose answer may still occur."""
-    drawn = 0
-    while True:
-        drawn += 1
+    for drawn in count_from(1):
         expression = _expression(depth, random)
         if expression is not None and drawn > _LUCK:
             free = [answer for answer in TARGETS if answers[answer] < MOST_OF_A_TARGET]
@@ -274,6 +264,7 @@ def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) ->
             and expression.text not in seen
         ):
             return expression
+    raise AssertionError
 
 
 def _led(expression: _Term, answer: int) -> _Term | None:
@@ -329,16 +320,10 @@ def _number(value: int) -> _Term:
 
 
 #: A generator draws a given number of questions with a random number generator.
-Generator: TypeAlias = Callable[[int, Random], Iterator[GeneratedQuestion]]
+Generator: TypeAlias = Callable[[int, Random], Iterator[Question]]
 
 GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
-    {
-        "bps": bps,
-        "lcs": lcs,
-        "rumodar": rumodar,
-        "rumultiar": rumultiar,
-        "simplear": simplear,
-    }
+    {draw.__name__: draw for draw in (bps, lcs, rumodar, rumultiar, simplear)}
 )
 
 #: The largest number of items in one run: all items are held in memory.
@@ -391,14 +376,9 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     key = name.lower()
     if key not in GENERATORS:
         raise UsageError(f"'{name}' cannot be generated (choose from: {', '.join(GENERATORS)})")
-    if size < 1 or shots < 0:
-        raise UsageError(
-            f"a dataset of {size} items and {shots} shots cannot be made: ask for at least 1 item"
-        )
-    if size + shots > LARGEST:
-        raise UsageError(
-            f"{size + shots} items are too many for one run: make at most {LARGEST} at once, with several seeds"
-        )
+    if size < 1 or shots < 0 or size + shots > LARGEST:
+        wrong = f"a dataset of {size} items and {shots} shots cannot be made"
+        raise UsageError(f"{wrong}: ask for at least 1 item, and at most {LARGEST} items and shots together")
     # The name is part of the seed, so that datasets with equal seeds are independent.
     test = list(GENERATORS[key](size, Random(f"{key} {seed}")))  # noqa: S311 - reproducible on purpose, not a secret
     splits = [Split("test", _items(key, test, 1, seed))]
@@ -407,24 +387,22 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     return splits
 
 
-def _unasked(key: str, count: int, seed: int, test: Sequence[GeneratedQuestion]) -> list[GeneratedQuestion]:
+def _unasked(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Question]:
     """Draw questions that are not in the test."""
-    asked = {question.text for question in test}
+    asked = {text for text, _ in test}
     random = Random(f"{key} shots {seed}")  # noqa: S311 - as above
-    found: dict[str, GeneratedQuestion] = {}
+    fresh: dict[str, Question] = {}
     for _ in range(_ROUNDS):
-        drawn = (question for question in GENERATORS[key](count, random) if question.text not in asked)
-        found |= {question.text: question for question in drawn}
-        if len(found) >= count:
-            return list(found.values())[:count]
+        fresh |= {drawn[0]: drawn for drawn in GENERATORS[key](count, random) if drawn[0] not in asked}
+        if len(fresh) >= count:
+            return [*fresh.values()][:count]
     raise UsageError(f"the test leaves too few questions for {count} shots: ask for a smaller test")
 
 
-def _items(key: str, questions: Sequence[GeneratedQuestion], first: int, seed: int) -> tuple[Item, ...]:
+def _items(key: str, questions: Sequence[Question], first: int, seed: int) -> tuple[Item, ...]:
     """Make items with the solver's answers, and assign prompts evenly."""
-    solve = SOLVERS[key]
     items = [
-        Item(number, "", question.text, solve(question.text), {"id": number, **question.meta})
-        for number, question in enumerate(questions, start=first)
+        Item(number, "", text, SOLVERS[key](text), {"id": number, **meta})
+        for number, (text, meta) in enumerate(questions, start=first)
     ]
     return tuple(spread(items, CATALOGUE[key], seed=seed))

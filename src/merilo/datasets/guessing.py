@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_lowercase, digits
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
@@ -166,11 +167,15 @@ class _Table:
 
     def find(self, role: str, fits: Callable[[str], bool], *, inside: str = "") -> str | None:
         """Return the first column with a usual name of a role, perhaps inside an object, that passes a test."""
+        return next(filter(fits, self.usual(role, inside)), None)
+
+    def usual(self, role: str, inside: str = "") -> list[str]:
+        """Return the columns with a usual name of a role, the best first."""
         known = {
             _plain(name.removeprefix(f"{inside}.") if inside else name): name
             for name in reversed(self.columns)
         }
-        return next((known[name] for name in USUAL[role] if name in known and fits(known[name])), None)
+        return [known[name] for name in USUAL[role] if name in known]
 
     def is_text(self, name: str) -> bool:
         filled = self.filled(name)
@@ -206,16 +211,14 @@ class _Table:
 def _questions(table: _Table) -> list[str]:
     """Return the columns that are shown: contexts, then the question."""
     question = table.find("question", table.is_text)
-    known = {_plain(name): name for name in reversed(table.columns)}
-    contexts = [known[name] for name in USUAL["context"] if name in known and table.is_text(known[name])]
-    found = [*(name for name in contexts if name != question), *([question] if question else [])]
-    if not found:
+    contexts = [name for name in table.usual("context") if name != question and table.is_text(name)]
+    if not (texts := [*contexts, *filter(None, [question])]):
         raise UsageError(
             f"no column of questions was found: name it with {argument('question', 'COLUMN')} "
             f"(choose from: {listed(table.columns)})",
             file=table.file,
         )
-    return found
+    return texts
 
 
 def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, ...]:
@@ -234,16 +237,15 @@ def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, 
     wrongs = [name for name in table.columns if re.sub(r"_?\d+$", "", _plain(name)) in USUAL["wrong option"]]
     if wrongs and (right := table.find("right option", table.is_text)):
         return (right, *wrongs)
-    series: dict[str, list[tuple[str, str]]] = {}
-    for name in table.columns:
-        for stem in USUAL["option"]:
-            if name not in shown and (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name))):
-                series.setdefault(stem, []).append((end[1], name))
-    for ends in series.values():
-        ends.sort()
-        first, names = ends[0][0], tuple(name for _, name in ends)
-        follow = all(ord(end) == ord(first) + place for place, (end, _) in enumerate(ends))
-        if first in {"a", "0", "1"} and follow and all(len(options_of(row, names)) > 1 for row in table.rows):
+    for stem in USUAL["option"]:
+        ends = {
+            end[1]: name
+            for name in table.columns
+            if name not in shown and (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))
+        }
+        names, signs = tuple(ends[end] for end in sorted(ends)), "".join(sorted(ends))
+        follow = signs[:1] in {"a", "0", "1"} and signs in f"{digits}{ascii_lowercase}"
+        if follow and all(len(options_of(row, names)) > 1 for row in table.rows):
             return names
     return ()
 
@@ -372,24 +374,16 @@ def _declared(  # noqa: PLR0917 - one declaration
     for column in shown:
         field = _field(column)
         fields[field if field not in fields else _plain(column)] = column
+    asked = {name: f"<{name}>" if column in media else f"{{{name}}}" for name, column in fields.items()}
     partial = [
-        field
-        for field, column in fields.items()
+        name
+        for name, column in fields.items()
         if column in media and len(table.filled(column)) < len(table.rows)
     ]
     counts = sorted({len(options_of(row, columns.options)) for row in table.rows}, reverse=True)
     labels = answer.labels if columns.options else ()
     prompts = [
-        _prompt(
-            [
-                f"<{field}>" if fields[field] in media else f"{{{field}}}"
-                for field in fields
-                if field not in without
-            ],
-            answer,
-            labels[:count],
-            language,
-        )
+        _prompt([asked[name] for name in fields if name not in without], answer, labels[:count], language)
         for without in ([], partial)[: 1 + bool(partial)]
         for count in counts
     ]
@@ -409,24 +403,24 @@ def _declared(  # noqa: PLR0917 - one declaration
     )
 
 
+_HOW: Final = {
+    "integer": Text("Answer with a whole number in digits."),
+    "text": Text("Answer briefly, in one word or a few words."),
+}
+
+
 def _prompt(asked: Sequence[str], answer: Answer, options: Sequence[str], language: Language) -> str:
     """Write a prompt: the fields, the options, and how to answer."""
     blocks = ["\n".join(asked)]
     if options:
         blocks.append("\n".join(f"{label}. {{{option_name(label)}}}" for label in options))
-    if answer.kind == "integer":
-        how = Text("Answer with a whole number in digits.")
-    elif answer.kind == "text":
-        how = Text("Answer briefly, in one word or a few words.")
-    else:
+    how = _HOW.get(answer.kind)
+    if how is None:
         *first, last = options or answer.labels
         before = ", ".join(first)
         by_letter = Text("Answer with one letter, {first} or {last}.", first=before, last=last)
-        how = (
-            by_letter
-            if options
-            else Text("Answer with one of these: {first} or {last}.", first=before, last=last)
-        )
+        by_label = Text("Answer with one of these: {first} or {last}.", first=before, last=last)
+        how = by_letter if options else by_label
     blocks.append("\n".join(one.in_language(language) for one in (how, Text("Answer:"))))
     return "\n\n".join(blocks)
 

@@ -6,10 +6,12 @@ And rules that only guess them.
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -24,6 +26,13 @@ _CLOSES: Final = {")": "(", "]": "[", "}": "{"}
 _TYPESET: Final = str.maketrans("\u2212\u2013\u00d7\u00b7\u00f7:\u00a0\u202f", "--**//  ")
 _LONGEST_EXPRESSION: Final = 2_000
 _DEEPEST_EXPRESSION: Final = 100
+_SIGNS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_OPERATIONS: Final[Mapping[type, Callable[..., Fraction]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 _LINE: Final = re.compile(r"\s*(-?\d{1,100})\s*([-+*])\s*(-?\d{1,100})\s*->\s*(-?\d{1,200})?\s*")
 
 
@@ -89,30 +98,27 @@ def solve_lcs(text: str) -> str:
     return str(len(first) - row.bit_count())
 
 
-def solve_simplear(text: str) -> str:
-    """Compute a sum such as `663 + 806 = `.
-
-    Raises:
-        DataError: the text is not such an expression.
-
-    Example:
-        >>> solve_simplear("663 + 806 = ")
-        '1469'
-    """
-    return _integer_value(text)
-
-
-def solve_rumultiar(text: str) -> str:
+def solve_arithmetic(text: str) -> str:
     """Compute an expression of integers, `+ - * /` and brackets that ends in ` = `.
 
     Raises:
         DataError: the text is not such an expression, divides by zero, or its value is not an integer.
 
     Example:
-        >>> solve_rumultiar("(7 - (-3) * 4) / (-1) = ")
-        '-19'
+        >>> solve_arithmetic("663 + 806 = "), solve_arithmetic("(7 - (-3) * 4) / (-1) = ")
+        ('1469', '-19')
     """
-    return _integer_value(text)
+    expression = text.translate(_TYPESET).strip().removesuffix("=").strip()
+    if len(expression) > _LONGEST_EXPRESSION:
+        raise DataError(f"the expression is longer than {_LONGEST_EXPRESSION} characters")
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise DataError(f"'{expression[:60]}' is not an arithmetic expression") from error
+    value = _value(tree, _DEEPEST_EXPRESSION)
+    if value.denominator != 1:
+        raise DataError(f"the value of '{expression[:60]}' is not an integer")
+    return str(value.numerator)
 
 
 def solve_rumodar(text: str) -> str:
@@ -147,22 +153,7 @@ def _modified_line(line: str) -> tuple[int, int | None]:
         raise DataError(f"'{line[:60]}' is not a line of the form '102 + 435 -> 538'")
     left, sign, right, stated = match.groups()
     a, b = int(left), int(right)
-    plain = a + b if sign == "+" else a - b if sign == "-" else a * b
-    return plain, None if stated is None else int(stated)
-
-
-def _integer_value(text: str) -> str:
-    expression = text.translate(_TYPESET).strip().removesuffix("=").strip()
-    if len(expression) > _LONGEST_EXPRESSION:
-        raise DataError(f"the expression is longer than {_LONGEST_EXPRESSION} characters")
-    try:
-        tree = ast.parse(expression, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise DataError(f"'{expression[:60]}' is not an arithmetic expression") from error
-    value = _value(tree, _DEEPEST_EXPRESSION)
-    if value.denominator != 1:
-        raise DataError(f"the value of '{expression[:60]}' is not an integer")
-    return str(value.numerator)
+    return _SIGNS[sign](a, b), None if stated is None else int(stated)
 
 
 def _value(node: ast.expr, deeper: int) -> Fraction:
@@ -174,43 +165,32 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
             return Fraction(number)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, deeper - 1)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return _combined(sign, _value(left, deeper - 1), _value(right, deeper - 1))
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
+            values = _value(left, deeper - 1), _value(right, deeper - 1)
+            if isinstance(sign, ast.Div) and not values[1]:
+                raise DataError("the expression divides by zero")
+            return _OPERATIONS[type(sign)](*values)
+        case ast.BinOp():
+            raise DataError("the expression has an operation other than + - * /")
     where = f"position {node.col_offset + 1} has something else"
     raise DataError(f"an expression may contain only integers, + - * / and brackets; {where}")
 
 
-def _combined(sign: ast.operator, left: Fraction, right: Fraction) -> Fraction:
-    match sign:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.Div() if right:
-            return left / right
-        case ast.Div():
-            raise DataError("the expression divides by zero")
-        case _:
-            raise DataError("the expression has an operation other than + - * /")
-
-
-def _of_text(solve: Callable[[str], str]) -> Callable[[Inputs], str]:
-    def of_inputs(inputs: Inputs) -> str:
-        return solve(inputs if isinstance(inputs, str) else " ".join(map(str, inputs.values())))
-
-    return of_inputs
+def _solved(solve: Callable[[str], str], inputs: Inputs) -> str:
+    return solve(inputs if isinstance(inputs, str) else " ".join(map(str, inputs.values())))
 
 
 #: Dataset -> the function that answers an item from its inputs. Several fields are joined by spaces.
 SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
     {
-        "bps": _of_text(solve_bps),
-        "lcs": _of_text(solve_lcs),
-        "simplear": _of_text(solve_simplear),
-        "rumultiar": _of_text(solve_rumultiar),
-        "rumodar": _of_text(solve_rumodar),
+        name: partial(_solved, solve)
+        for name, solve in {
+            "bps": solve_bps,
+            "lcs": solve_lcs,
+            "simplear": solve_arithmetic,
+            "rumultiar": solve_arithmetic,
+            "rumodar": solve_rumodar,
+        }.items()
     }
 )
 

@@ -6,9 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from merilo.datasets import dataset
+from merilo.datasets.custom import read_declaration
 from merilo.datasets.declaration import CATALOGUE, Dataset
+from merilo.datasets.folders import META
 from merilo.datasets.own_items import own_file
-from merilo.datasets.validation.folder import META, OWN, Contents, ValidationReport, Violation, read_contents
+from merilo.datasets.validation.folder import OWN, Contents, ValidationReport, Violation, read_contents
 from merilo.datasets.validation.item_rules import check_items
 from merilo.datasets.validation.metadata import check_metadata, check_readmes
 from merilo.datasets.validation.prompts import check_prompts, media_fields
@@ -51,8 +53,6 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
 def _known(path: Path, contents: Contents) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
-        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - imports Pydantic
-
         contents.report.files.append(OWN)
         try:
             return read_declaration(own)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets.declaration import CATALOGUE, Dataset
+from merilo.datasets.folders import META
 from merilo.datasets.own_items import own_entries
 from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, RawSplit, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json
 
-META: Final = "raw_dataset_meta.json"
 OWN: Final = "dataset.yaml"
 READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
-SAMPLES: Final = "samples"
 
 #: Names of splits: a file with one of these names must hold items.
 SPLITS: Final = ("test", "shots", "train", "dev", "validation", "public_test")

@@ -11,15 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from merilo.datasets.declaration import CATALOGUE, Dataset
-from merilo.datasets.validation.folder import META, OWN, SAMPLES, Contents, LocatedItem
-from merilo.datasets.validation.prompts import texts_in
+from merilo.datasets.folders import META, SAMPLES, texts_in
+from merilo.datasets.validation.folder import OWN, Contents, LocatedItem
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import program_golds, program_tests
 from merilo.metrics.exam import TASKS, incomplete_variants
 from merilo.wording import listed
-
-_SHOWN_IDS: Final = 10
 
 
 def check_items(contents: Contents) -> None:
@@ -45,22 +43,14 @@ def _check_ids(contents: Contents) -> None:
             contents.wrong(place, "meta.id", f"must be a whole number, not {number!r}")
     numbers = {place.item.id: place for place in seen.values() if isinstance(place.item.id, int)}
     wanted = set(range(1, len(numbers) + 1))
+    extra = numbers.keys() - wanted
     # Without the test, shots do not start at 1, because the test has the first ids.
-    if (
-        strict
-        and (extra := numbers.keys() - wanted)
-        and any(place.split == "test" for place in seen.values())
-    ):
-        missing, instead = (
-            listed([*map(str, sorted(ids))], _SHOWN_IDS) for ids in (wanted - numbers.keys(), extra)
-        )
-        contents.wrong(
-            numbers[min(extra)],
-            "meta.id",
-            f"ids must run from 1 to {len(numbers)} through the test and the shots together:"
-            f" {missing} {'is' if len(extra) == 1 else 'are'} missing,"
-            f" {instead} {'occurs' if len(extra) == 1 else 'occur'} instead",
-        )
+    if strict and extra and any(place.split == "test" for place in seen.values()):
+        missing, instead = (listed([*map(str, sorted(ids))], 10) for ids in (wanted - numbers.keys(), extra))
+        are, occur = ("is", "occurs") if len(extra) == 1 else ("are", "occur")
+        run = f"ids must run from 1 to {len(numbers)} through the test and the shots together"
+        fault = f"{run}: {missing} {are} missing, {instead} {occur} instead"
+        contents.wrong(numbers[min(extra)], "meta.id", fault)
 
 
 #: Fields that items may have in different numbers: options, and media files.
@@ -241,14 +231,12 @@ def _answer_fault(item: Item, declared: Dataset) -> str | None:
             return f"must be an object with {', '.join(answer.criteria)}"
         wrong = next((name for name in answer.criteria if gold[name] not in answer.labels), None)
         return wrong and f"{wrong} must be one of {', '.join(answer.labels)}"
-    wanted = None
     if not isinstance(gold, str):
         return "must be a text"
     if answer.kind == "choice" and gold not in answer.labels:
-        wanted = f"one of {', '.join(answer.labels)}"
-    elif answer.kind == "integer" and not re.fullmatch(r"-?[0-9]+", gold):
-        wanted = "a whole number"
-    return wanted and f"must be {wanted}, not '{gold[:30]}'"
+        return f"must be one of {', '.join(answer.labels)}, not '{gold[:30]}'"
+    whole = answer.kind != "integer" or re.fullmatch(r"-?[0-9]+", gold)
+    return None if whole else f"must be a whole number, not '{gold[:30]}'"
 
 
 def _check_program(place: LocatedItem, contents: Contents) -> None:

@@ -21,7 +21,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from merilo.datasets.validation.folder import META, OWN, READMES, Contents, ValidationReport
+from merilo.datasets.folders import META
+from merilo.datasets.validation.folder import OWN, READMES, Contents, ValidationReport
 from merilo.errors import fault_text
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Text

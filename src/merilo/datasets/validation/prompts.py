@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import cast
 
+from merilo.datasets.folders import META, texts_in
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
-from merilo.datasets.validation.folder import META, OWN, Contents, LocatedItem
+from merilo.datasets.validation.folder import OWN, Contents, LocatedItem
 from merilo.datasets.validation.metadata import FEWEST_PROMPTS, in_parts
 from merilo.items import Item
 from merilo.strict_json import Json
@@ -22,17 +23,6 @@ def media_fields(contents: Contents) -> frozenset[str]:
         templates |= {text for texts in declared.prompts.values() for text in texts}
     named = {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
     return frozenset(named | {*(declared.media if declared else ())})
-
-
-def texts_in(value: Json) -> Iterator[str]:
-    """Yield every text in a value, in whatever shape it is given."""
-    pending = [value]
-    while pending:
-        held = pending.pop()
-        if isinstance(held, str):
-            yield held
-        elif isinstance(held, list | dict):
-            pending += held.values() if isinstance(held, dict) else held
 
 
 def check_prompts(contents: Contents) -> None:
