@@ -243,11 +243,6 @@ def formatted(value: object, spec: str, language: Language) -> str:
     return text
 
 
-def decimal(value: float, digits: int, language: Language) -> str:
-    """Format a number with a fixed number of decimals."""
-    return formatted(float(value), f".{digits}f", language)
-
-
 def percent(share: float, language: Language) -> str:
     """Format a share in per cent, with one digit if it is not whole.
 

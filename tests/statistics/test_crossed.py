@@ -99,7 +99,8 @@ def test_variances_are_those_of_many_studies() -> None:
     for seed in range(400):
         value, influence = one_person(seed)
         values.append(value)
-        variances.append(crossed(value, influence).standard_error ** 2)
+        one = crossed(value, influence)
+        variances.append(one.items_variance + one.shared_variance)
     assert np.mean(variances) == pytest.approx(np.var(values), rel=0.15)
 
 

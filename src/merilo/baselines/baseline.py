@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 from pydantic import Field, PrivateAttr
@@ -25,7 +25,7 @@ from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.row import Row
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
 from merilo.baselines.study_input import ArmInput
-from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
+from merilo.datasets.declaration import declaration_json
 from merilo.errors import InputError, UsageError
 from merilo.estimate import Estimate, Finding
 from merilo.participation import Participation
@@ -35,7 +35,7 @@ from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.records import Number, Object, Record
 from merilo.responses import Responses
-from merilo.settings import Aggregator, Resolve, Settings
+from merilo.settings import Settings
 from merilo.strict_json import Json
 from merilo.text import Text
 
@@ -473,41 +473,6 @@ class Baseline(Record):
     def sampled(self) -> tuple[int, int] | None:
         """Return the number of items of the study and of the dataset from which they were sampled, if they were."""
         return (self.item_counts.total or 0, self.sampled_from) if self.sampled_from else None
-
-    def parsed_settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
-        """Return the settings by which the items were decided, and the dataset's declaration.
-
-        Args:
-            file: the file of the record, for messages.
-
-        Raises:
-            InputError: one of them is missing or invalid.
-        """
-        given, field = self.parameters, "provenance.parameters"
-        if not given:
-            raise InputError("the settings of the baseline are missing", file=file, field=field)
-        votes = given.get("min_votes")
-        aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
-        resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
-        if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
-            raise InputError("min_votes, aggregator or resolve is missing or invalid", file=file, field=field)
-        declaration = read_declaration_json(self.declaration)
-        if declaration is None:
-            raise InputError(
-                "the dataset's declaration is missing or invalid",
-                file=file,
-                field="declaration",
-            )
-        accuracy, controls = given.get("min_control_accuracy"), given.get("min_controls")
-        return Settings(
-            min_control_accuracy=accuracy
-            if isinstance(accuracy, int | float)
-            else Settings().min_control_accuracy,
-            min_controls=controls if isinstance(controls, int) else Settings().min_controls,
-            min_votes=votes if isinstance(votes, int) else "majority",
-            aggregator=aggregator,
-            resolve=resolve,
-        ), declaration
 
 
 def read_record(folder: Path) -> Baseline:

@@ -1,4 +1,4 @@
-"""Warnings about people and items that are less independent than the intervals assume."""
+"""A warning about people who are less independent than the intervals assume."""
 
 from __future__ import annotations
 
@@ -12,18 +12,12 @@ from merilo.people.aggregation import NO_LABEL
 from merilo.people.votes import IntArray, Votes
 from merilo.text import Text
 
-#: The probability of a warning about items that are independent.
-_SURE: Final = 0.01
 #: The busiest annotators are those who together gave this share of the answers.
 _BUSY: Final = 1 / 4
 #: What makes them a cause of concern: so many points less agreement with the consensus, in so many standard errors.
 _WORSE, _STANDARD_ERRORS = 0.1, 3.0
 #: A single annotator with a larger share of the answers is named.
 _MOST_BY_ONE: Final = 1 / 3
-#: A field is a candidate for clusters if it has at least so many values.
-_LEAST_CLUSTERS: Final = 10
-#: With a smaller design effect clusters hardly change an interval.
-_LEAST_EFFECT: Final = 1.2
 
 
 def finding_on_busy_annotators(votes: Votes, consensus: IntArray, names: Sequence[str]) -> Finding | None:

@@ -69,7 +69,6 @@ class StudyInput:
         arms: the other arms by name, each with its settings.
         other: the annotators' answers to other datasets; `None` if they are not known.
         models: the files of models' answers to compare with the annotators.
-        common_items: whether models are compared on the items that both sides answered.
         margin: the margin for equivalence with models; `None` if there is none.
         provenance: how the baseline is computed; `None` if it is not recorded.
         files: the input files.
@@ -85,7 +84,6 @@ class StudyInput:
     arms: Mapping[str, ArmInput] = field(default_factory=dict)
     other: OtherAnswers | None = None
     models: tuple[Path, ...] = ()
-    common_items: bool = False
     margin: Margin | None = None
     provenance: Provenance | None = None
     files: tuple[Path, ...] = ()

@@ -142,7 +142,7 @@ def computed(study: StudyInput, settings: Settings) -> Baseline:
         return made
     from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
-    return made.with_models(with_models(made.evidence, study.models, common_items=False, margin=study.margin))
+    return made.with_models(with_models(made.evidence, study.models, margin=study.margin))
 
 
 def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:

@@ -36,7 +36,6 @@ def with_models(
     evidence: Evidence,
     models: Sequence[Path],
     *,
-    common_items: bool,
     margin: Margin | None = None,
 ) -> ModelSections:
     """Compare models with the annotators, item by item and as a whole.
@@ -44,11 +43,10 @@ def with_models(
     Args:
         evidence: what the baseline rests on.
         models: files of models' answers.
-        common_items: if the items differ, compare on the items that both answered.
         margin: the margin for equality.
 
     Raises:
-        DataError: the items differ and `common_items` is not given.
+        DataError: the items differ.
         InputError: a file cannot be read.
     """
     if not models:
@@ -58,7 +56,7 @@ def with_models(
     found = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
         key = f"{dataset_key(crowd)} {name}".strip()
-        for pair in pairs(people, own, force=common_items):
+        for pair in pairs(people, own):
             row = pair.row.model_copy(update={"dataset": key})
             found.append(pair._replace(row=row, margin=margin))
     echoes = tuple(_echoes(crowd, one) for one in samples)

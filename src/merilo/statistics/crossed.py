@@ -146,11 +146,6 @@ class Crossed(NamedTuple):
         """Whether there are too few annotators, or one unit of items, for an interval or a test."""
         return self.freedom < 1 or (self.people is not None and self.people < LEAST_ANNOTATORS)
 
-    @property
-    def standard_error(self) -> float:
-        """The standard error over items and annotators, without the allowance for guessers."""
-        return sqrt(self.items_variance + self.shared_variance)
-
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
         """Return the ends of the interval; `None` with fewer than three annotators, or one item or cluster."""
         if self.undefined:
