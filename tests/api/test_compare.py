@@ -18,7 +18,8 @@ from scripted_respondent import ScriptedBackend
 from study_people import NAMES, answered, bundled_study, visits
 
 import merilo
-from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
+from merilo.baselines.baseline import Baseline
+from merilo.baselines.published_folder import load
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, UsageError
 from merilo.items import Item, Split, read_split, write_splits
@@ -105,11 +106,13 @@ def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
 def test_a_rejected_baseline_is_not_peoples_total(
     rejected: bool, people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def judged(folder: Path, **options: object) -> StoredBaseline:
-        found = read_stored_baseline(folder, **options)
-        return replace(found, status="rejected") if rejected and folder == people[1] else found
+    def judged(folder: Path, **options: object) -> Baseline:
+        found = load(folder, **options)
+        if rejected and folder == people[1]:
+            found._evidence = replace(found.evidence, status="rejected")
+        return found
 
-    monkeypatch.setattr("merilo.reports.comparison.read_stored_baseline", judged)
+    monkeypatch.setattr("merilo.reports.comparison.load", judged)
     found = merilo.compare(*people, asked(tmp_path, "gold", "bps,lcs", "run"))
     record = json.loads((people[1] / "baseline.json").read_text(encoding="utf-8"))
     value = None if rejected else record["metrics"]["acc"]["value"]

@@ -1,5 +1,6 @@
 """Annotators who repeat a model's wrong answers: planted copies are found, and honest people are not named."""
 
+import json
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -7,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from merilo.statistics.paired_tests import holm
 from numpy.typing import NDArray
 
 import merilo
 from merilo.baselines.model_echoes import ALPHA, at_least, echoes
+from merilo.statistics.holm import holm
 
 PEOPLE, ITEMS, OVERLAP = 30, 120, 5
 
@@ -121,7 +122,9 @@ def test_a_baseline_names_who_repeats_the_model_s_errors(tmp_path: Path) -> None
     result.save(tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the wrong answers of robot more often than" in page
-    assert f"({', '.join(one['annotator'] for one in found['named'])})" in page
+    (published,) = json.loads((tmp_path / "out" / "baseline.json").read_text(encoding="utf-8"))["echoes"]
+    assert len(published["named"]) == len(found["named"])
+    assert f"({', '.join(one['annotator'] for one in published['named'])})" in page, "by their pseudonyms"
 
 
 def test_a_model_without_errors_gives_the_reason(tmp_path: Path) -> None:

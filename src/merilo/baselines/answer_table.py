@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.baseline_reader import responses_with_fate, stored_baseline_of
+from merilo.baselines.crowd import crowd_of
 from merilo.baselines.evidence import Evidence
 from merilo.datasets.rendering import render
 from merilo.responses import answer_cost, answer_seconds
@@ -44,7 +44,7 @@ def answer_table(evidence: Evidence, models: Sequence[Path] = ()) -> pl.DataFram
         UsageError: a run has no answers to the baseline's dataset.
         InputError: a file cannot be read, or a run asked other items.
     """
-    table = responses_with_fate(evidence).with_columns(
+    table = evidence.with_fate.with_columns(
         answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
     )
     if models:
@@ -66,8 +66,8 @@ def _of_models(evidence: Evidence, models: Sequence[Path]) -> pl.DataFrame:
     """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
     from merilo.baselines.model_answers import read_model, run_file  # noqa: PLC0415 - needed only for models
 
-    crowd = stored_baseline_of(evidence)
-    numbers = dict(zip(crowd.names, crowd.numbers, strict=True))
+    crowd = crowd_of(evidence)
+    numbers = {name: int(item.id) for name, item in zip(crowd.names, crowd.items, strict=True)}
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
     for path in models:
         model, logged = read_model(path, crowd), _logged(run_file(path, crowd.declaration.name))

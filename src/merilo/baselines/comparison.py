@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.crowd import Crowd
 from merilo.baselines.estimates import by_majority_alone
 from merilo.baselines.model_answers import Samples, dataset_key
 from merilo.baselines.row import Beside, Margin, Row, Verdict
@@ -62,7 +62,7 @@ class _Given(NamedTuple):
     scores: FloatArray
 
 
-def pairs(people: StoredBaseline, models: Sequence[Samples], *, force: bool = False) -> list[Pair]:
+def pairs(people: Crowd, models: Sequence[Samples], *, force: bool = False) -> list[Pair]:
     """Set models beside the people of a baseline, or without people beside the first model.
 
     Args:
@@ -88,7 +88,7 @@ def pairs(people: StoredBaseline, models: Sequence[Samples], *, force: bool = Fa
     return [pair for model in models for pair in _pairs(people, models[0], model, force=force)]
 
 
-def _pairs(people: StoredBaseline, first: Samples, model: Samples, *, force: bool) -> Iterator[Pair]:
+def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Iterator[Pair]:
     if not force:
         refuse_other_items(people, model)
     places = answered(people, model) if people.annotators else answered(people, first, model)
@@ -116,7 +116,7 @@ def _pairs(people: StoredBaseline, first: Samples, model: Samples, *, force: boo
         yield _pair(asked, model, "person", _of_person(asked))
 
 
-def _pair(people: StoredBaseline, model: Samples, beside: Beside, theirs: _Given, *, other: str = "") -> Pair:
+def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Given, *, other: str = "") -> Pair:
     """Compare a model with one side on exactly these items."""
     n, name, bounds = len(people.names), people.metric_name, people.scored.bounds
     mine = _of_model(people, model)
@@ -125,7 +125,9 @@ def _pair(people: StoredBaseline, model: Samples, beside: Beside, theirs: _Given
         crossed(one.value, _clustered(people, one.influence), bounds).estimate(name, n)
         for one in (mine, theirs)
     )
-    known = people.person if beside == "person" else people.estimates.get(name)
+    evidence = people.evidence
+    single = evidence.estimates.single_person if evidence else None
+    known = single if beside == "person" else people.estimates.get(name)
     if known and known.n == n and known.ci95:
         side = side.model_copy(update={"ci95": known.ci95})
     influence = _clustered(people, apart(theirs.influence, mine.influence))
@@ -138,7 +140,7 @@ def _pair(people: StoredBaseline, model: Samples, beside: Beside, theirs: _Given
         score=score,
         people=side,
         difference=difference.estimate(name, n),
-        seconds=people.cost.median_seconds_per_answer if people.cost else None,
+        seconds=evidence.cost.median_seconds if evidence else None,
         usd=_price(model, people.declaration.name),
     )
     return Pair(row, difference)
@@ -154,7 +156,7 @@ def _price(model: Samples, dataset: str) -> float | None:
     return float(table["cost"].sum()) / table["item"].n_unique()
 
 
-def answered(people: StoredBaseline, *models: Samples) -> list[int]:
+def answered(people: Crowd, *models: Samples) -> list[int]:
     """Return the places of the items that all these models answered; of an exam, of whole variants only."""
     places = [at for at, name in enumerate(people.names) if all(name in one.answers for one in models)]
     if not places or people.scored.counted is None:
@@ -165,7 +167,7 @@ def answered(people: StoredBaseline, *models: Samples) -> list[int]:
     return [places[row] for row in rows]
 
 
-def refuse_other_items(people: StoredBaseline, model: Samples) -> None:
+def refuse_other_items(people: Crowd, model: Samples) -> None:
     """Raise `DataError` if the model answered other items than the people were asked."""
     without, others = left_out(people, model)
     told = []
@@ -194,23 +196,21 @@ def refuse_other_items(people: StoredBaseline, model: Samples) -> None:
         raise DataError(whole, file=model.file)
 
 
-def left_out(people: StoredBaseline, model: Samples) -> tuple[list[str], list[str]]:
+def left_out(people: Crowd, model: Samples) -> tuple[list[str], list[str]]:
     """Return the items that only the people, and that only the model answered."""
     own = set(people.names)
     without = [name for name in people.names if name not in model.answers]
     return without, [name for name in model.answers if name not in own]
 
 
-def contributions(
-    people: StoredBaseline, place: Sequence[int], answers: Sequence[str], weight: FloatArray
-) -> Worth:
+def contributions(people: Crowd, place: Sequence[int], answers: Sequence[str], weight: FloatArray) -> Worth:
     """Return what answers contribute to the metric: the items' places, the answers and their weights, shape (n,)."""
     part = Part(people.metric, people.scored, tuple(range(len(people.names))))
     places = np.asarray(place, dtype=np.int64)
     return worth(people.declaration, part, people.items, place=places, answers=answers, weight=weight)
 
 
-def _of_model(people: StoredBaseline, model: Samples) -> _Given:
+def _of_model(people: Crowd, model: Samples) -> _Given:
     """Return the mean over a model's answers to each item."""
     given = [model.answers[name] for name in people.names]
     samples = np.array([len(one) for one in given])
@@ -221,19 +221,20 @@ def _of_model(people: StoredBaseline, model: Samples) -> _Given:
     return _Given(found.value, of_mean(scores)._replace(alike=found.alike), scores)
 
 
-def metric_value(people: StoredBaseline, model: Samples) -> float:
+def metric_value(people: Crowd, model: Samples) -> float:
     """Return the metric of a model's answers to the items that it answered."""
     return _of_model(people.on(answered(people, model)), model).value
 
 
-def _of_consensus(people: StoredBaseline) -> _Given:
+def _of_consensus(people: Crowd) -> _Given:
     """Return the consensus of the people, which all items have."""
     votes, n = people.votes, len(people.names)
     place, texts, of_vote = distinct_answers(people)
     labels = [label or "" for label in people.consensus]
     weight = np.repeat([0.0, 1.0], [len(place), n])
     found = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
-    needed = people.needed if by_majority_alone(people.settings) else 0
+    alone = people.evidence is not None and by_majority_alone(people.evidence.settings)
+    needed = people.needed if alone else 0
     decided = consensus_influence(votes, found.answer[of_vote], found.unseen, min_votes=needed)
     scores = found.answer[len(place) :]
     influence = of_mean(scores)._replace(alike=found.alike)
@@ -242,7 +243,7 @@ def _of_consensus(people: StoredBaseline) -> _Given:
     return _Given(found.value, influence, scores)
 
 
-def _of_person(people: StoredBaseline) -> _Given:
+def _of_person(people: Crowd) -> _Given:
     """Return one answer drawn for every item, all of which have answers."""
     place, texts, of_vote = distinct_answers(people)
     points = contributions(people, place, texts, np.ones(len(place))).answer[of_vote]
@@ -250,7 +251,7 @@ def _of_person(people: StoredBaseline) -> _Given:
     return _Given(value, influence, influence.items * len(people.names) + value)
 
 
-def distinct_answers(people: StoredBaseline) -> tuple[list[int], list[str], NDArray[np.int64]]:
+def distinct_answers(people: Crowd) -> tuple[list[int], list[str], NDArray[np.int64]]:
     """Return the distinct answers to items, as the items' places and texts, and which one each vote is."""
     width = max(people.votes.labels, 1)
     cells = people.votes.item.astype(np.int64) * width + people.votes.label
@@ -259,7 +260,7 @@ def distinct_answers(people: StoredBaseline) -> tuple[list[int], list[str], NDAr
     return place.tolist(), [people.labels[code] for code in label.tolist()], of_vote
 
 
-def _clustered(people: StoredBaseline, influence: Influence) -> Influence:
+def _clustered(people: Crowd, influence: Influence) -> Influence:
     clusters = people.votes.cluster
     return influence if clusters is None else influence.clustered(clusters, clusters[influence.unit])
 

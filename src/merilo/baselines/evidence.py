@@ -108,8 +108,14 @@ class Evidence:
     @property
     def used(self) -> pl.DataFrame:
         """Return the responses that count: those to test items by annotators who were not excluded."""
-        out = self.annotators.filter("excluded")["annotator"].implode()
-        return self.responses.table.filter(~pl.col("is_control"), ~pl.col("respondent").is_in(out))
+        return self.with_fate.filter(pl.col("became") == "used").drop("became")
+
+    @property
+    def with_fate(self) -> pl.DataFrame:
+        """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
+        out = pl.col("respondent").is_in(self.annotators.filter("excluded")["annotator"].implode())
+        fate = pl.when("is_control").then(pl.lit("control")).when(out).then(pl.lit("excluded_annotator"))
+        return self.responses.table.with_columns(fate.otherwise(pl.lit("used")).alias("became"))
 
     @property
     def programs(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, answer_record, read_answer_records
 from merilo.baselines.baseline import BASELINE_FILE
-from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.crowd import Crowd
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, InputError, UsageError, argument
@@ -85,7 +85,7 @@ class Samples:
     no_labels: NoLabels | None = None
 
 
-def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
+def read_samples(path: Path, crowd: Crowd) -> Samples:
     """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
@@ -106,7 +106,7 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
 
 def samples_of(
     records: Iterable[AnswerRecord],
-    crowd: StoredBaseline,
+    crowd: Crowd,
     model: str,
     file: Path,
     log: LogMapping | None = None,
@@ -152,7 +152,7 @@ def samples_of(
     )
 
 
-def _no_labels(answers: Mapping[str, Sequence[str]], crowd: StoredBaseline, file: Path) -> NoLabels | None:
+def _no_labels(answers: Mapping[str, Sequence[str]], crowd: Crowd, file: Path) -> NoLabels | None:
     form, names = _declared(crowd).answer, set(crowd.names)
     known = {*form.labels, *crowd.labels, *crowd.gold}
     given = ((item, one) for item, each in answers.items() if item in names for one in each)
@@ -168,9 +168,7 @@ def _by_criteria(answer: str) -> str | dict[str, str]:
     return {name: _folded(label) for name, label in held.items()} if isinstance(held, dict) else answer
 
 
-def by_criterion(
-    crowd: StoredBaseline, models: Sequence[Samples]
-) -> dict[str, tuple[StoredBaseline, list[Samples]]]:
+def by_criterion(crowd: Crowd, models: Sequence[Samples]) -> dict[str, tuple[Crowd, list[Samples]]]:
     """Divide a baseline and models' answers by correlation.
 
     If the gold answer of an item has a label for each criterion.
@@ -194,7 +192,7 @@ def by_criterion(
     }
 
 
-def _part_of_people(crowd: StoredBaseline, part: Part) -> StoredBaseline:
+def _part_of_people(crowd: Crowd, part: Part) -> Crowd:
     own = crowd.on(part.rows)
     gold = tuple(gold_label(item, part.criterion) for item in own.items)
     items = tuple(replace(item, outputs=label) for item, label in zip(own.items, gold, strict=True))
@@ -203,7 +201,7 @@ def _part_of_people(crowd: StoredBaseline, part: Part) -> StoredBaseline:
     return replace(own, gold=gold, items=items, declaration=declaration)
 
 
-def _part_of_model(model: Samples, crowd: StoredBaseline, part: Part) -> Samples:
+def _part_of_model(model: Samples, crowd: Crowd, part: Part) -> Samples:
     other = set(crowd.names) - {crowd.names[row] for row in part.rows}
     criterion, labels = str(part.criterion), crowd.declaration.answer.labels
     return replace(
@@ -228,7 +226,7 @@ def _label_of(answer: str, criterion: str, labels: Sequence[str]) -> str:
     return next((label for label in labels if keys["", label] == keys["", answer]), answer)
 
 
-def log_file(path: Path, crowd: StoredBaseline) -> Path:
+def log_file(path: Path, crowd: Crowd) -> Path:
     """Return the file that a path means: the log in a folder that answers the baseline's items, or the file itself.
 
     Raises:
@@ -238,11 +236,11 @@ def log_file(path: Path, crowd: StoredBaseline) -> Path:
     return only_log(path, _declared(crowd), _named_items(crowd)) if path.is_dir() else path
 
 
-def _named_items(crowd: StoredBaseline) -> dict[str, Item]:
+def _named_items(crowd: Crowd) -> dict[str, Item]:
     return dict(zip(crowd.names, crowd.items, strict=True))
 
 
-def _declared(crowd: StoredBaseline) -> Dataset:
+def _declared(crowd: Crowd) -> Dataset:
     """Return the declaration of the baseline's dataset.
 
     Outside the catalogue, a dataset without labels of its own has its gold answers as labels if they are few, and
@@ -280,7 +278,7 @@ def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
         yield str(number), _folded(one)
 
 
-def _results(crowd: StoredBaseline) -> dict[str, list[str]]:
+def _results(crowd: Crowd) -> dict[str, list[str]]:
     """Return the expected results of the tests by item, if the answers are programs; else nothing."""
     if crowd.declaration.answer.kind != "program":
         return {}
@@ -315,7 +313,7 @@ def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
     )
 
 
-def _spelling(written: set[str], crowd: StoredBaseline) -> dict[str, str]:
+def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
     """Map each answer as typed to its spelling in the annotators' answers, by the same comparison."""
     if crowd.metric == "grade_norm":
         return dict(zip(written, written, strict=True))
@@ -347,7 +345,7 @@ def run_file(path: Path, dataset: str | None) -> Path:
     return file
 
 
-def read_model(path: Path, crowd: StoredBaseline) -> Samples:
+def read_model(path: Path, crowd: Crowd) -> Samples:
     """Read a model's answers from a file or from the folder of a run, as `read_samples` does.
 
     A run has found the answers in its replies already.
@@ -396,7 +394,7 @@ def run_outcomes(model: Samples, dataset: str) -> str:
     return ", ".join([*told, *([f"{absent} without a reply"] if absent > 0 else [])])
 
 
-def _refuse_other_items(record: DatasetRecord, crowd: StoredBaseline, file: Path) -> None:
+def _refuse_other_items(record: DatasetRecord, crowd: Crowd, file: Path) -> None:
     """Refuse a run whose items have the ids of the baseline's items and other texts."""
     other = [
         name
@@ -436,18 +434,18 @@ def checked_paths(paths: Sequence[Path]) -> None:
             raise InputError("does not exist", file=shown(path))
 
 
-def dataset_key(crowd: StoredBaseline) -> str:
+def dataset_key(crowd: Crowd) -> str:
     """Return the name under which a baseline's dataset is listed: that of the dataset, or else that of the folder."""
     return crowd.declaration.name or Path(crowd.folder).resolve().name
 
 
-def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
+def by_dataset(crowds: Sequence[Crowd]) -> dict[str, Crowd]:
     """Return a mapping from dataset to baseline.
 
     Raises:
         UsageError: two baselines are of the same dataset.
     """
-    found: dict[str, StoredBaseline] = {}
+    found: dict[str, Crowd] = {}
     for crowd in crowds:
         key = dataset_key(crowd)
         if key in found:
@@ -459,7 +457,7 @@ def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
     return found
 
 
-def named_answers(name: str, given: Answers, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+def named_answers(name: str, given: Answers, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     """Read the answers of a model that the caller names: a file, a table, or a mapping; arguments as for `compare`."""
     if isinstance(given, str | Path):
         return {key: replace(one, model=name) for key, one in answers_to(Path(given), crowds).items()}
@@ -481,9 +479,7 @@ def named_answers(name: str, given: Answers, crowds: Mapping[str, StoredBaseline
     return {key: samples_of(records, crowd, name, Path(name)) for key, crowd in crowds.items()}
 
 
-def answers_to(
-    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False
-) -> dict[str, Samples]:
+def answers_to(path: Path, crowds: Mapping[str, Crowd], *, force: bool = False) -> dict[str, Samples]:
     """Read a model's answers to the datasets of baselines.
 
     Args:
@@ -515,7 +511,7 @@ def answers_to(
     return {key: found if is_run(path.parent) or name is None else replace(found, model=name)}
 
 
-def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+def _of_folder(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     files = dict(_named_files(path, crowds))
     if files:
         name = path.resolve().name
@@ -541,7 +537,7 @@ def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Sa
     return found
 
 
-def _named_files(path: Path, crowds: Mapping[str, StoredBaseline]) -> Iterator[tuple[str, Path]]:
+def _named_files(path: Path, crowds: Mapping[str, Crowd]) -> Iterator[tuple[str, Path]]:
     """Yield the files of a folder that are named after datasets and are no logs."""
     for key in crowds:
         files = (path / f"{name}{suffix}" for suffix in _SUFFIXES for name in (key, key.lower()))
@@ -550,7 +546,7 @@ def _named_files(path: Path, crowds: Mapping[str, StoredBaseline]) -> Iterator[t
             yield key, file
 
 
-def _of_log(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+def _of_log(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     found = {}
     last: DataError | None = None
     for key, crowd in crowds.items():
@@ -570,7 +566,7 @@ def _named(samples: Samples, name: str) -> Samples:
     return samples if samples.log and samples.log.model else replace(samples, model=name)
 
 
-def _dataset_of(path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool) -> tuple[str, str | None]:
+def _dataset_of(path: Path, crowds: Mapping[str, Crowd], *, force: bool) -> tuple[str, str | None]:
     """Return the dataset that a file of answers belongs to, and the model's name if the file's name has both."""
     lower = {key.lower(): key for key in crowds}
     parts = re.split(r"[._-]", path.stem)

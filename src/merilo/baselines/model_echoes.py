@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.baseline import AnnotatorEchoes, ModelEchoes
-from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.comparison import distinct_answers
+from merilo.baselines.crowd import Crowd
 from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError
 from merilo.metrics.worth import item_points
@@ -25,7 +25,7 @@ _FEWEST: Final = 3
 _PRIOR: Final = 2.0
 
 
-def model_echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
+def model_echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
     """Test each annotator for repeating a model's wrong answers.
 
     Somebody who errs often also repeats the model's errors often. So the test is given the number of the annotator's

@@ -176,12 +176,12 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
     """Return the files of models' answers that paths of files, of runs and of other harnesses' folders mean."""
     if not models:
         return ()
-    from merilo.baselines.baseline_reader import stored_baseline_of  # noqa: PLC0415 - needed only with models
+    from merilo.baselines.crowd import crowd_of  # noqa: PLC0415 - needed only with models
     from merilo.baselines.model_answers import log_file, run_file  # noqa: PLC0415 - as above
 
     files = [run_file(Path(one), study.dataset.name if study.dataset else None) for one in models]
     if any(path.is_dir() for path in files):
-        people = stored_baseline_of(compute(study, settings).evidence)
+        people = crowd_of(compute(study, settings).evidence)
         files = [log_file(path, people) for path in files]
     return tuple(files)
 

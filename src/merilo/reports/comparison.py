@@ -7,12 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from merilo.baselines.baseline_reader import (
-    StoredBaseline,
-    items_without_people,
-    read_stored_baseline,
-    stored_baseline_of,
-)
 from merilo.baselines.comparison import (
     Pair,
     judged,
@@ -20,6 +14,8 @@ from merilo.baselines.comparison import (
     metric_value,
     pairs,
 )
+from merilo.baselines.crowd import Crowd, crowd_of, items_without_people
+from merilo.baselines.findings import SIMULATED
 from merilo.baselines.model_answers import (
     Answers,
     Samples,
@@ -31,6 +27,7 @@ from merilo.baselines.model_answers import (
     named_answers,
     run_outcomes,
 )
+from merilo.baselines.published_folder import load
 from merilo.baselines.row import Margin, Row, margin_of
 from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import dataset as find_dataset
@@ -120,7 +117,7 @@ class _Asked(NamedTuple):
     """A dataset, its people and the models' answers."""
 
     key: str
-    people: StoredBaseline
+    people: Crowd
     samples: list[Samples]
     margin: Margin | None
 
@@ -184,17 +181,17 @@ def compare(
     return Comparison(rows=tuple(rows), totals=totals, missing=missing, findings=tuple(findings))
 
 
-def _people(source: Baseline | str | Path, data: str | Path | None) -> StoredBaseline:
+def _people(source: Baseline | str | Path, data: str | Path | None) -> Crowd:
     if isinstance(source, str | Path):
-        return read_stored_baseline(Path(source), data=None if data is None else Path(data))
+        return crowd_of(load(source, gold=data).evidence, str(Path(source)))
     if data is not None:
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
-    return replace(stored_baseline_of(source.evidence), simulated=source.simulated)
+    return crowd_of(source.evidence)
 
 
 def _items_of_models(
     paths: Sequence[Path], chosen: str | Dataset | None, data: str | Path | None
-) -> dict[str, StoredBaseline]:
+) -> dict[str, Crowd]:
     """Return the items that models answered, by dataset: those of `data`, or those that the runs asked."""
     declared = find_dataset(chosen) if isinstance(chosen, str) else chosen
     runs = [read_run(path) for path in paths if is_run(path)]
@@ -211,7 +208,7 @@ def _items_of_models(
         refuse_other_dataset(declared, items, shown(file))
         alone = items_without_people(items, declared, shown(file))
         return {dataset_key(alone): alone}
-    found: dict[str, StoredBaseline] = {}
+    found: dict[str, Crowd] = {}
     failed: list[DataError] = []
     for run in runs:
         for name, record in run.record.datasets.items():
@@ -233,7 +230,7 @@ def _items_of_models(
 
 
 def _asked(
-    crowds: Mapping[str, StoredBaseline], models: Sequence[object], margin: Margin | None, *, force: bool
+    crowds: Mapping[str, Crowd], models: Sequence[object], margin: Margin | None, *, force: bool
 ) -> list[_Asked]:
     """Read the models' answers by dataset; a dataset of criteria has a part for each correlation."""
     samples: dict[str, list[Samples]] = {key: [] for key in crowds}
@@ -304,7 +301,7 @@ def _completed(pair: Pair, asked: _Asked) -> Pair:
     return pair._replace(row=pair.row.model_copy(update=more), margin=asked.margin)
 
 
-def _counted(people: StoredBaseline, model: Samples, key: str) -> tuple[float | None, float | None]:
+def _counted(people: Crowd, model: Samples, key: str) -> tuple[float | None, float | None]:
     """Return what a model and the people have in the total: the mean of the dataset's main metrics."""
     if key not in names() or not dataset(key).in_total:
         return None, None
@@ -318,7 +315,8 @@ def _counted(people: StoredBaseline, model: Samples, key: str) -> tuple[float | 
         )
     except MeriloError:
         sides[0].append(None)
-    sides[1].extend(theirs if len(theirs) == len(wanted) and people.status != "rejected" else [None])
+    rejected = people.evidence is not None and people.evidence.status == "rejected"
+    sides[1].extend(theirs if len(theirs) == len(wanted) and not rejected else [None])
     return _mean(sides[0]), _mean(sides[1])
 
 
@@ -327,7 +325,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if values and len(known) == len(values) else None
 
 
-def _without_baseline(files: Sequence[Path], crowds: Mapping[str, StoredBaseline]) -> Iterator[Row]:
+def _without_baseline(files: Sequence[Path], crowds: Mapping[str, Crowd]) -> Iterator[Row]:
     """Yield the rows of runs on datasets without a baseline: scores beside published values, without a test."""
     taken: set[tuple[str, str]] = set()
     for run in (read_run(path) for path in files if is_run(path)):
@@ -417,8 +415,10 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
     """Yield what limits the comparisons on a dataset."""
     people = asked.people
     where = f"{asked.key}: " if several else ""
-    if people.status == "rejected":
-        why = "; ".join(people.reasons) or Text("its summary gives no reason")
+    evidence = people.evidence
+    found = evidence.findings if evidence else ()
+    if evidence and evidence.status == "rejected":
+        why = joined([finding.sentence for finding in found if finding.rejects], "; ")
         yield Finding(
             code="rejected",
             sentence=Text(
@@ -428,14 +428,15 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
             ),
             rejects=True,
         )
-    if people.simulated:
+    if any(finding.code == SIMULATED for finding in found):
         yield Finding(code="simulated", sentence=Text("{where}simulated annotators, not people", where=where))
-    if people.sampled and people.sampled[0] < people.sampled[1]:
+    sampled = evidence.study.population if evidence else None
+    if evidence and sampled and evidence.items.height < sampled.items:
         yield Finding(
             code="sample",
             sentence=Text(
                 "{where}the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset, without weights",
-                where=where, sampled=people.sampled[0], n=people.sampled[1],
+                where=where, sampled=evidence.items.height, n=sampled.items,
             ),
         )  # fmt: skip
     undecided = tuple(
@@ -455,7 +456,7 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
         yield from _findings_of_model(asked, model, f"{where}{model.model}: ")
 
 
-def _absent(crowds: Mapping[str, StoredBaseline], asked: Sequence[_Asked]) -> Iterator[Finding]:
+def _absent(crowds: Mapping[str, Crowd], asked: Sequence[_Asked]) -> Iterator[Finding]:
     """Yield the models that have no answers to a dataset."""
     answered = [(one.people.folder, model.model) for one in asked for model in one.samples]
     for model in dict.fromkeys(name for _, name in answered):

@@ -22,8 +22,8 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
 from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.crowd import Crowd
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples
@@ -81,7 +81,7 @@ class ModelAnswers:
     points: Mapping[str, Sequence[float]]
 
 
-def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[ModelAnswers]:
+def model_answers(crowd: Crowd, models: Sequence[Samples]) -> list[ModelAnswers]:
     """Score the answers of models item by item.
 
     Args:
@@ -157,9 +157,7 @@ def _agreement(baseline: Evidence) -> pl.Series:
 
 def _answers(baseline: Evidence, items: pl.Series) -> dict[int, list[_Answer]]:
     """Return all answers to the items on the page, by item number, in the order of the files."""
-    table = responses_with_fate(baseline).filter(
-        (pl.col("became") != "control") & pl.col("item").is_in(items.implode())
-    )
+    table = baseline.with_fate.filter((pl.col("became") != "control") & pl.col("item").is_in(items.implode()))
     scored = _points(baseline, table)
     found: dict[int, list[_Answer]] = {item: [] for item in items}
     columns = table.select("item", "respondent", "answer", "page_seconds", "became")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.baselines.baseline import ModelEchoes
-from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
 from merilo.baselines.comparison import judged, pairs
+from merilo.baselines.crowd import Crowd, crowd_of
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples, by_criterion, dataset_key, read_model
 from merilo.baselines.model_echoes import model_echoes
@@ -51,7 +51,7 @@ def with_models(
     """
     if not models:
         return ModelSections()
-    crowd = stored_baseline_of(evidence)
+    crowd = crowd_of(evidence)
     samples = [read_model(path, crowd) for path in models]
     found = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
@@ -63,7 +63,7 @@ def with_models(
     return ModelSections(tuple(judged(found)), tuple(model_answers(crowd, samples)), echoes)
 
 
-def _echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
+def _echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
     """Test who repeats a model's wrong answers, or give the reason why this cannot be tested."""
     try:
         return model_echoes(crowd, model)
