@@ -29,7 +29,7 @@ from simulation import Crowd, FloatArray, Study, study
 import merilo
 from merilo.baselines import pipeline
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.estimates import influence_of, needed_votes
+from merilo.baselines.estimates import influence_of, needed_when_redecided
 from merilo.estimate import Estimate
 from merilo.people.influence import person_influence
 from merilo.statistics.crossed import Influence, apart, crossed, of_mean
@@ -115,7 +115,7 @@ def influences(made: Baseline) -> list[tuple[float, Influence]] | None:
     (part,), _ = scorer.parts()
     pairs = scorer.pairs(votes, consensus)
     crowd = influence_of(
-        votes, needed_votes(evidence.pool, made.settings), scorer, part, consensus, pairs=pairs
+        votes, needed_when_redecided(evidence.pool, made.settings), scorer, part, consensus, pairs=pairs
     )
     worth = scorer.worth(part, pairs, pairs.chosen(consensus))
     person = person_influence(votes, worth.answer[pairs.pair_of_vote])

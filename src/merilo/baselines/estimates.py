@@ -70,7 +70,7 @@ class Estimates:
         return next(iter(self.all().values()), None)
 
 
-def needed_votes(pool: PoolVotes, settings: Settings) -> Needed:
+def needed_when_redecided(pool: PoolVotes, settings: Settings) -> Needed:
     """Return the votes that a consensus needs where items are decided again for an answer's influence.
 
     Skills and models of annotators do not weigh votes there: most votes decide, and tied labels share the item. With
@@ -92,7 +92,7 @@ def estimate_metrics(
         decided: the consensus by the settings, and by majority alone.
         settings: the settings of the baseline.
     """
-    found, needed = scorer.scores(decided.consensus), needed_votes(pool, settings)
+    found, needed = scorer.scores(decided.consensus), needed_when_redecided(pool, settings)
     main, extra = (
         consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)
         for scores in (found.main, found.extra)

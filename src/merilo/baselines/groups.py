@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.estimates import consensus_estimates, needed_votes
+from merilo.baselines.estimates import consensus_estimates, needed_when_redecided
 from merilo.baselines.item_clusters import column_of, field_tables, unknown_field
 from merilo.errors import UsageError, argument
 from merilo.estimate import Estimate
@@ -79,7 +79,7 @@ def _of_group(
     """Generate the metrics of the items with these numbers, and their agreement."""
     if scorer:
         within = scorer.on(numbers)
-        needed, scores = needed_votes(pool, settings), within.main_scores(decided)
+        needed, scores = needed_when_redecided(pool, settings), within.main_scores(decided)
         yield from consensus_estimates(pool.votes, needed, within, decided, scores).values()
     votes, values = on_scale(
         pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order

@@ -25,7 +25,7 @@ from merilo.baselines.consensus_scorer import (
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.dataset_estimates import estimate_dataset
 from merilo.baselines.doubtful_items import doubtful_items
-from merilo.baselines.estimates import Estimates, estimate_metrics, needed_votes
+from merilo.baselines.estimates import Estimates, estimate_metrics, needed_when_redecided
 from merilo.baselines.evidence import Decided, Evidence
 from merilo.baselines.findings import findings_of, status_of
 from merilo.baselines.groups import group_estimates
@@ -88,7 +88,7 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
         ),
         estimates=estimates,
         whole=estimate_dataset(
-            pool.votes, needed_votes(pool, settings), scorer, decided.consensus, study.population
+            pool.votes, needed_when_redecided(pool, settings), scorer, decided.consensus, study.population
         )
         if scorer and study.population and not dataset.judged
         else {},

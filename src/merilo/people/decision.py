@@ -11,9 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.people.aggregation import NO_LABEL, Consensus, Resolution, is_open
+from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.content import break_ties_by_medoid, labels_of_items, majority_of_parts
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
-from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.glad import glad
 from merilo.people.aggregation.majority import MinVotes, majority, resolve_by_skill
 from merilo.people.agreement import places_on_scale
 from merilo.people.votes import Encoding, Votes, encode

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.people.aggregation import Resolution
-from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.cascade import cascade
+from merilo.people.aggregation.glad import glad
 from merilo.people.votes import Votes
 
 

@@ -10,8 +10,9 @@ import polars as pl
 
 from merilo.errors import UsageError, argument
 from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
+from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
-from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.glad import glad
 from merilo.people.aggregation.majority import plurality
 from merilo.people.frames import Frame, encoded, is_pandas, pandas_of
 from merilo.people.votes import Votes
