@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import Dataset, adapter
 from merilo.errors import InputError, fault_text
 
 _LARGEST_FILE: Final = 1_000_000
@@ -27,11 +26,6 @@ class PlainLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
-
-
-@cache
-def _adapter() -> TypeAdapter[Dataset]:
-    return TypeAdapter(Dataset)
 
 
 def read_declaration(path: Path) -> Dataset:
@@ -58,15 +52,13 @@ def read_declaration(path: Path) -> Dataset:
         }
         content["items"] = {**columns, **one}
     try:
-        declared = _adapter().validate_python(content)
+        declared = adapter().validate_python(content)
     except ValidationError as error:
         raise InputError(faults_of(error), file=path) from error
     if declared.items is None:
         return declared
-    file, shots = (
-        None if name is None else str(path.parent / name)
-        for name in (declared.items.file, declared.items.shots)
-    )
+    names = declared.items.file, declared.items.shots
+    file, shots = (None if name is None else str(path.parent / name) for name in names)
     return replace(declared, items=replace(declared.items, file=file, shots=shots))
 
 
@@ -89,7 +81,7 @@ BlockDumper.add_representer(list, _list_node)
 
 def declaration_text(declared: Dataset) -> str:
     """Write a declaration as YAML; `read_declaration` reads it back. Values that are the default are left out."""
-    content = _adapter().dump_python(declared, mode="json", exclude_defaults=True)
+    content = adapter().dump_python(declared, mode="json", exclude_defaults=True)
     content = {key: content[key] for key in _FIRST if key in content} | content
     for key in ("prompts", "bare"):
         if (content.get(key) or {}).keys() == {""}:

@@ -7,11 +7,14 @@ Built-in datasets are declared in `catalogue.toml`, custom datasets in a YAML fi
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+
+from pydantic import TypeAdapter
 
 from merilo.errors import UsageError
 from merilo.metrics.answers import Answer, AnswerKind
@@ -234,31 +237,18 @@ def read_declaration_json(content: Json) -> Dataset | None:
         return None
 
 
-def _declarations() -> dict[str, Dataset]:
-    held = tomllib.loads((files("merilo.datasets") / "catalogue.toml").read_text("utf-8"))
-    return {
-        name: _declared(name, held["datasets"][name], held["sources"]) for name in sorted(held["datasets"])
-    }
+@cache
+def adapter() -> TypeAdapter[Dataset]:
+    """Return what reads declarations from files, and writes them."""
+    return TypeAdapter(Dataset)
 
 
-def _declared(name: str, given: dict[str, Any], sources: dict[str, dict[str, Any]]) -> Dataset:
-    human = (one | sources[one["source"]] for one in given.pop("human"))
-    answer, shots = _tuples(given.pop("answer")), given.pop("shots", {})
-    return Dataset(
-        name=name,
-        answer=Answer(**answer),
-        shots=Shots(**shots),
-        human=tuple(HumanFigure(n=one.pop("n", None), **one) for one in human),
-        **_tuples(given),
-    )
-
-
-def _tuples(value: Any) -> Any:  # noqa: ANN401 - any value of a TOML file
-    """Return a value with its lists as tuples."""
-    if isinstance(value, dict):
-        return {name: _tuples(inner) for name, inner in value.items()}
-    return tuple(value) if isinstance(value, list) else value
+def _declarations() -> Iterator[tuple[str, Dataset]]:
+    content = tomllib.loads((files("merilo.datasets") / "catalogue.toml").read_text("utf-8"))
+    for name, declared in sorted(content["datasets"].items()):
+        human = [{"n": None} | figure | content["sources"][figure["source"]] for figure in declared["human"]]
+        yield name, adapter().validate_python({**declared, "name": name, "human": human})
 
 
 #: Name -> declaration, in the alphabetical order of names.
-CATALOGUE: Final = MappingProxyType(_declarations())
+CATALOGUE: Final = MappingProxyType(dict(_declarations()))

@@ -107,6 +107,15 @@ def read_answer(form: Answer, value: Json) -> Given:
     return value
 
 
+_JSON_TYPES: Final = (
+    (bool, Text("true or false")),
+    ((int, float), Text("a number")),
+    (str, Text("a text")),
+    (list, Text("a list")),
+    (dict, Text("a dictionary")),
+)
+
+
 def kind_of(value: Json) -> Text:
     """Name the type of a JSON value in words, for a message.
 
@@ -114,18 +123,7 @@ def kind_of(value: Json) -> Text:
         >>> [kind_of(value).en for value in (None, True, [])]
         ['null', 'true or false', 'a list']
     """
-    match value:
-        case bool():
-            return Text("true or false")
-        case int() | float():
-            return Text("a number")
-        case str():
-            return Text("a text")
-        case list():
-            return Text("a list")
-        case dict():
-            return Text("a dictionary")
-    return Text("null")
+    return next((name for types, name in _JSON_TYPES if isinstance(value, types)), Text("null"))
 
 
 def _criteria(form: Answer, value: Json) -> Mapping[str, str]:

@@ -42,7 +42,7 @@ class Metric(NamedTuple):
         exact: whether an answer is right or wrong, without points between.
         key: the form in which two free texts are the same answer; by default, that of SQuAD's rule.
         title: its name in prose, to stand before "of the consensus".
-        display: its names in metadata of the benchmark, the usual one first.
+        display: its other names in metadata of the benchmark, the usual one first.
         steps: the steps by which an answer is judged, one sentence each.
     """
 

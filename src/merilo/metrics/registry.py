@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Final
 
 from merilo.errors import UsageError
 from merilo.metrics import correlation, detox, exam, labels, slots, squad
 from merilo.metrics.answers import AnswerKind
+from merilo.metrics.detox import Ratings
 from merilo.metrics.metric import Metric
 from merilo.metrics.pass_at_k import pass_metric
+from merilo.statistics import FloatArray
 from merilo.text import Text
 
 _Kinds = frozenset[AnswerKind]
@@ -19,19 +23,23 @@ _TEXT: Final[_Kinds] = frozenset({"text"})
 _SLOTS: Final[_Kinds] = frozenset({"slots"})
 
 _CORRELATION: Final = (-1.0, 1.0)
-_EXACT: Final = ("Exact match", "em")
+_EXACT: Final = ("Exact match",)
+
+_MACRO: Final = ("Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro")
+_MATTHEWS: Final = ("Matthews correlation coefficient", "Matthews correlation", "5 MCC")
+_GRADE: Final = ("Grade normalised", "Grade normalized")
+
+
+def _rated(name: str, ratings: Callable[[Ratings], FloatArray], title: Text, *display: str) -> Metric:
+    return Metric(name, _TEXT, ratings=ratings, title=title, display=display)
+
 
 _ALL: Final = (
     Metric(
         "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
     ),
     Metric(
-        "exact_match",
-        _WRITTEN,
-        labels.equal_folded,
-        exact=True,
-        key=labels.folded,
-        title=Text("exact match"),
+        "exact_match", _WRITTEN, labels.equal_folded, exact=True, key=labels.folded, title=Text("exact match")
     ),
     Metric(
         "group_exact_match", _WRITTEN, labels.equal_folded, unit="group_id", whole=True, key=labels.folded
@@ -39,27 +47,16 @@ _ALL: Final = (
     Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=_EXACT),
     Metric("em", _TEXT, squad.em, exact=True, display=_EXACT, steps=squad.steps),
     Metric(
-        "f1",
-        _TEXT,
-        squad.f1,
-        steps=squad.steps,
-        title=Text("token F1"),
-        display=("F1", "F1 score", "Token F1"),
+        "f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")
     ),
-    Metric(
-        "f1_macro",
-        _CLOSED,
-        statistic=labels.f1_macro,
-        title=Text("macro F1"),
-        display=("F1 macro", "Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro"),
-    ),
+    Metric("f1_macro", _CLOSED, statistic=labels.f1_macro, title=Text("macro F1"), display=_MACRO),
     Metric(
         "mcc",
         _CLOSED | {"criteria"},
         statistic=labels.mcc,
         bounds=_CORRELATION,
         title=Text("Matthews correlation coefficient"),
-        display=("MCC", "Matthews correlation coefficient", "Matthews correlation", "5 MCC"),
+        display=_MATTHEWS,
     ),
     Metric("pearson", _WRITTEN, statistic=correlation.pearson, bounds=_CORRELATION),
     Metric("spearman", _WRITTEN, statistic=correlation.spearman, bounds=_CORRELATION),
@@ -74,37 +71,19 @@ _ALL: Final = (
         counted=exam.complete_rows,
         lacking=exam.lacking,
         title=Text("normalised grade"),
-        display=("Grade norm", "Grade normalised", "Grade normalized"),
+        display=_GRADE,
         steps=exam.steps,
     ),
-    Metric(
-        "j",
-        _TEXT,
-        ratings=detox.product,
-        title=Text("joint score J"),
-        display=("J", "Joint score", "Joint", "J (STA SIM FL)"),
-    ),
-    Metric(
-        "sta",
-        _TEXT,
-        ratings=lambda ratings: ratings.sta,
-        title=Text("style transfer accuracy (STA)"),
-        display=("STA", "Style transfer accuracy"),
-    ),
-    Metric(
+    _rated("j", detox.product, Text("joint score J"), "Joint score", "Joint", "J (STA SIM FL)"),
+    _rated("sta", attrgetter("sta"), Text("style transfer accuracy (STA)"), "Style transfer accuracy"),
+    _rated(
         "sim",
-        _TEXT,
-        ratings=lambda ratings: ratings.sim,
-        title=Text("meaning preservation (SIM)"),
-        display=("SIM", "Meaning preservation score", "Similarity"),
+        attrgetter("sim"),
+        Text("meaning preservation (SIM)"),
+        "Meaning preservation score",
+        "Similarity",
     ),
-    Metric(
-        "fl",
-        _TEXT,
-        ratings=lambda ratings: ratings.fl,
-        title=Text("fluency (FL)"),
-        display=("FL", "Fluency", "Fluency score"),
-    ),
+    _rated("fl", attrgetter("fl"), Text("fluency (FL)"), "Fluency", "Fluency score"),
 )
 _PASS_AT: Final = re.compile(r"pass@([1-9][0-9]*)")
 
@@ -119,7 +98,13 @@ def is_metric(name: str) -> bool:
         >>> is_metric("acc"), is_metric("pass@10"), is_metric("pass@0")
         (True, True, False)
     """
-    return name in NAMES[:-1] or _PASS_AT.fullmatch(name) is not None
+    return bool(_named(name))
+
+
+def _named(name: str) -> list[Metric]:
+    """Return the metrics of a name, each for other kinds of answers."""
+    at_k = _PASS_AT.fullmatch(name)
+    return [pass_metric(int(at_k[1]))] if at_k else [metric for metric in _ALL if metric.name == name]
 
 
 def metric_of(name: str, kind: AnswerKind) -> Metric:
@@ -132,10 +117,8 @@ def metric_of(name: str, kind: AnswerKind) -> Metric:
         >>> metric_of("mcc", "choice").is_mean
         False
     """
-    if not is_metric(name):
+    if not (named := _named(name)):
         raise UsageError(f"there is no metric '{name}' (choose from: {', '.join(NAMES)})")
-    at_k = _PASS_AT.fullmatch(name)
-    named = [pass_metric(int(at_k[1]))] if at_k else [metric for metric in _ALL if metric.name == name]
     for metric in named:
         if kind in metric.answers:
             return metric
@@ -151,13 +134,8 @@ def fitting(kind: AnswerKind) -> tuple[str, ...]:
         >>> fitting("program"), fitting("verdict")
         (('pass@k',), ('acc',))
     """
-    return tuple(name for name in NAMES if kind in _kinds(name))
-
-
-def _kinds(name: str) -> frozenset[AnswerKind]:
-    if name == "pass@k":
-        return pass_metric(1).answers
-    return frozenset(kind for metric in _ALL if metric.name == name for kind in metric.answers)
+    names = dict.fromkeys(metric.name for metric in _ALL if kind in metric.answers)
+    return tuple(names) if kind != "program" else ("pass@k",)
 
 
 def displayed(name: str, kind: AnswerKind) -> str | None:
