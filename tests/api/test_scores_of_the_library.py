@@ -35,11 +35,11 @@ ANSWERS = {"1": "1", "2": "0", "3": "1", "9": "1"}
 def test_the_dictionary_is_the_json_of_the_command(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text("id,answer\n" + "".join(f"{name},{text}\n" for name, text in ANSWERS.items()))
-    words = ("--dataset", "bps", "--data", data, "--seed", 3, "--explain", "2", "--per-item")
+    words = ("--dataset", "bps", "--data", data, "--explain", "2", "--per-item")
     told = run("score", file, *words, "--json", "-").json
     frame = pl.DataFrame({"id": list(ANSWERS), "answer": list(ANSWERS.values())})
     for answers in (file, ANSWERS, frame):
-        scored = merilo.score(answers, dataset="bps", data=data, seed=3)
+        scored = merilo.score(answers, dataset="bps", data=data)
         assert scored.to_dict(explain=["2"], per_item=True) == told
     assert (scored.items, scored.answered, scored.unanswered, scored.unknown) == (4, 3, (4,), ("9",))
     assert scored.per_item["acc"] == {"1": 1.0, "2": 0.0, "3": 1.0}

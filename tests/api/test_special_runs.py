@@ -98,7 +98,7 @@ def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
 
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
     assert pack(tmp_path, tmp_path / "mine.zip") == ["LCS"]
-    assert set(read_sheet(tmp_path / "lcs.jsonl", first_sample=True).answers.values()) == {"1"}
+    assert {one.answer for one in read_sheet(tmp_path / "lcs.jsonl", first_sample=True)} == {"1"}
 
 
 PICTURES = """\

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo import score
+from merilo.answer_tables import AnswerRecord
 from merilo.datasets import dataset
 from merilo.errors import DataError, InputError
 from merilo.items import entry_of
-from merilo.models.sheets import Sheet, match, read_sheet
+from merilo.models.sheets import match, read_sheet
 
 
 def as_json_list(path: Path, answers: dict[str, str]) -> Path:
@@ -80,7 +81,7 @@ def test_answers_are_not_touched_on_the_way(
 ) -> None:
     folder = tmp_path_factory.mktemp("sheets")
     for form in FORMS:
-        assert read_sheet(form(folder, answers)).answers == answers, form
+        assert {one.id: one.answer for one in read_sheet(form(folder, answers))} == answers, form
 
 
 @pytest.mark.parametrize(
@@ -126,18 +127,15 @@ def test_bad_files_are_one_sentence_with_the_place(
 
 def test_both_sides_that_find_no_partner_are_told() -> None:
     items = gold_split(dataset("BPS"), 4).items
-    matched = match(
-        Sheet("a.json", {"2": "1", "4": "0", "77": "1"}, {"2": 1, "4": 2, "77": 3}),
-        items,
-        dataset("BPS").answer,
-    )
+    records = [AnswerRecord(1, "2", "1"), AnswerRecord(2, "4", "0"), AnswerRecord(3, "77", "1")]
+    matched = match(records, items, dataset("BPS").answer, file="a.json")
     assert matched.given == {2: "1", 4: "0"}
     assert matched.unanswered == (1, 3)
     assert matched.unknown == ("77",)
 
 
-def sheet(answer) -> Sheet:
-    return Sheet("a.json", {"1": answer}, {"1": 1})
+def read(answer, items, form):
+    return match([AnswerRecord(1, "1", answer)], items, form, file="a.json")
 
 
 def test_what_a_form_did_to_an_answer_is_undone() -> None:
@@ -145,20 +143,18 @@ def test_what_a_form_did_to_an_answer_is_undone() -> None:
     form = dataset("ruEthics").answer
     all_right = dict.fromkeys(form.criteria, "1")
     for typed in (all_right, json.dumps(all_right), "1", 1):
-        assert match(sheet(typed), ethics, form).given == {1: all_right}
+        assert read(typed, ethics, form).given == {1: all_right}
     for typed in ([["1", None]], '[["1", null]]', [[["1", None], ["2", "3"]]][:1]):
-        given = match(sheet(typed), code, dataset("ruCodeEval").answer).given
+        given = read(typed, code, dataset("ruCodeEval").answer).given
         assert given[1][0] == ("1", None)
-    assert match(sheet(7), gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer).given == {
-        1: "7"
-    }
+    assert read(7, gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer).given == {1: "7"}
 
 
 @pytest.mark.parametrize("answer", [None, True, 0.5, ["1"], {"a": "1"}])
 def test_an_answer_of_another_type_is_refused_with_its_row(answer) -> None:
     items = gold_split(dataset("BPS"), 1).items
     with pytest.raises(InputError, match=r"a\.json, row 1: the answer to item '1': expected a text"):
-        match(sheet(answer), items, dataset("BPS").answer)
+        read(answer, items, dataset("BPS").answer)
 
 
 def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
@@ -168,7 +164,7 @@ def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
     path.write_text(
         json.dumps({"data": {"test": documents(declared, split, right_answer)}}), encoding="utf-8"
     )
-    matched = match(read_sheet(path), split.items, declared.answer)
+    matched = match(read_sheet(path), split.items, declared.answer, file=path)
     assert matched.given == {item.id: item.outputs for item in split}
 
 

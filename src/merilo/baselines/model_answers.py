@@ -486,7 +486,6 @@ def answers_to(path: Path, crowds: Mapping[str, Crowd], *, force: bool = False) 
         path: the folder of a run, a folder with logs or with files named after datasets, a log, or a file of answers.
         crowds: the baselines by dataset.
         force: whether a file may answer other items than its baseline has.
-        replies: whether the answers of tables are whole replies.
 
     Returns:
         A mapping from dataset to the answers; a run may have none.

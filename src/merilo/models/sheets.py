@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
-from merilo.datasets import Answer, Dataset
+from merilo.datasets import Answer
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
@@ -24,28 +24,10 @@ from merilo.metrics.answers import (
     read_answer,
 )
 from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import read_answers
 from merilo.models.replies import ReadAnswers
 from merilo.strict_json import Json, parse_json
 from merilo.text import Text
 from merilo.wording import listed, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """Answers as read from a file, before they are matched to items.
-
-    Attributes:
-        file: the file's name.
-        answers: id as text -> the answer as JSON.
-        rows: id as text -> the row (of a table, or line of JSONL) or the position from 1 (of a JSON list).
-        log: how the answers were found in the log of another harness; `None` for a file of answers.
-    """
-
-    file: str
-    answers: dict[str, Json]
-    rows: dict[str, int]
-    log: LogMapping | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +45,8 @@ class Matched:
     unknown: tuple[str, ...]
 
 
-def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
-    """Read a file of answers.
+def read_sheet(path: Path, *, first_sample: bool = False) -> list[AnswerRecord]:
+    """Read a file with one answer to an item.
 
     Args:
         path: the file.
@@ -73,34 +55,15 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
     Raises:
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
     """
-    sheet = Sheet(str(path), {}, {})
+    found: dict[str, AnswerRecord] = {}
     for record in read_answer_records(path):
         if first_sample and record.sample not in {None, "1"}:
             continue
-        if record.id in sheet.answers:
-            twice = f"item {record.id[:60]!r} is answered twice, here and in row {sheet.rows[record.id]}"
+        if first := found.get(record.id):
+            twice = f"item {record.id[:60]!r} is answered twice, here and in row {first.row}"
             raise InputError(twice, file=path, row=record.row)
-        sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
-    return sheet
-
-
-def read_sheet_or_log(
-    path: Path, declared: Dataset, items: Sequence[Item], *, replies: bool = False
-) -> Sheet:
-    """Read a file of answers, or the log of another harness, of which each item's first sample is taken.
-
-    Args:
-        path: the file, or a folder with a log.
-        declared: the dataset.
-        items: its items.
-        replies: whether the answers of a table are whole replies.
-
-    Raises:
-        InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
-        DataError: the log has no answer to an item, or holds programs, which must be run first.
-    """
-    read = read_answers(path, declared, by_id(items), replies=replies)
-    return sheet_of(read, str(path)) if read else read_sheet(path)
+        found[record.id] = record
+    return [*found.values()]
 
 
 def by_id(items: Sequence[Item]) -> dict[str, Item]:
@@ -108,7 +71,7 @@ def by_id(items: Sequence[Item]) -> dict[str, Item]:
     return {str(item.id): item for item in items}
 
 
-def sheet_of(read: ReadAnswers, file: str) -> Sheet:
+def first_samples(read: ReadAnswers) -> list[AnswerRecord]:
     """Return the first sample of each item in a log."""
     first: dict[str, AnswerRecord] = {}
     records = read.records()
@@ -118,8 +81,7 @@ def sheet_of(read: ReadAnswers, file: str) -> Sheet:
         read.source.notes.append(
             f"items have several samples: the first of each is scored, {more} are left out"
         )
-    answers = {name: record.answer for name, record in first.items()}
-    return Sheet(file, answers, {name: record.row for name, record in first.items()}, read.source)
+    return [*first.values()]
 
 
 #: An answer of kind "integer"; people's spellings of a number have spaces and commas.
@@ -227,13 +189,22 @@ def printable(text: str) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:
+def match(
+    records: Iterable[AnswerRecord],
+    items: Sequence[Item],
+    form: Answer,
+    *,
+    file: object,
+    log: LogMapping | None = None,
+) -> Matched:
     """Match answers to items.
 
     Args:
-        sheet: the answers.
+        records: the answers, one to an item.
         items: the items of the dataset.
         form: the form of an answer.
+        file: the file of the answers, for messages.
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
 
     Raises:
         InputError: an answer is not of the dataset's type, or cannot be read.
@@ -244,19 +215,19 @@ def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:
             ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", item.id)
     given: dict[ItemId, Given] = {}
     unknown = []
-    for name, answer in sheet.answers.items():
-        if name not in ids:
-            unknown.append(name)
+    for record in records:
+        if record.id not in ids:
+            unknown.append(record.id)
             continue
-        if sheet.log and answer == "" and form.criteria:
+        if log and record.answer == "" and form.criteria:
             # A model's answer that cannot be read is wrong by every criterion.
-            given[ids[name]] = dict.fromkeys(form.criteria, "")
+            given[ids[record.id]] = dict.fromkeys(form.criteria, "")
             continue
         try:
-            given[ids[name]] = read_answer(form, _of_form(form, answer))
+            given[ids[record.id]] = read_answer(form, _of_form(form, record.answer))
         except (AnswerTypeError, AnswerContentError, InputError) as error:
-            wrong = f"the answer to item {name[:60]!r}: {error}"
-            raise InputError(wrong, file=sheet.file, row=sheet.rows[name]) from error
+            wrong = f"the answer to item {record.id[:60]!r}: {error}"
+            raise InputError(wrong, file=file, row=record.row) from error
     return Matched(given, tuple(item.id for item in items if item.id not in given), tuple(unknown))
 
 

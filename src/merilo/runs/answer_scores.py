@@ -20,17 +20,16 @@ from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import read_replies
+from merilo.models.harness_logs.harness_answers import read_answers, read_replies
 from merilo.models.sheets import (
     Matched,
     NoLabels,
-    Sheet,
     by_id,
+    first_samples,
     match,
     no_labels,
-    read_sheet_or_log,
+    read_sheet,
     refuse_unreadable,
-    sheet_of,
 )
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json
@@ -283,22 +282,23 @@ def match_answers(
     items = read_split(file, declared, split).items
     refuse_other_dataset(declared, items, file)
     if isinstance(answers, str | Path):
-        sheet = read_sheet_or_log(Path(answers), declared, items, replies=replies)
+        source, path = str(answers), Path(answers)
+        read = read_answers(path, declared, by_id(items), replies=replies)
+        records = first_samples(read) if read else read_sheet(path)
     else:
-        sheet = _sheet(answers)
-        if replies:
-            records = (AnswerRecord(sheet.rows[name], name, answer) for name, answer in sheet.answers.items())
-            read = read_replies(records, Path(sheet.file), declared, by_id(items))
-            sheet = sheet_of(read, sheet.file)
-    found = match(sheet, items, declared.answer)
+        source, records = "answers", _records(answers)
+        read = read_replies(records, Path(source), declared, by_id(items)) if replies else None
+        records = first_samples(read) if read else records
+    log = read.source if read else None
+    found = match(records, items, declared.answer, file=source, log=log)
     given = [(str(item), one) for item, one in found.given.items() if not isinstance(one, tuple)]
     if not force:
-        refuse_unreadable((one for _, one in given), sheet.log, sheet.file)
-    strange = None if sheet.log else no_labels(given, declared.answer, declared.answer.labels, sheet.file)
+        refuse_unreadable((one for _, one in given), log, source)
+    strange = None if log else no_labels(given, declared.answer, declared.answer.labels, source)
     if cluster is not None:
         _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
     return MatchedAnswers(
-        declared, items, found, sheet.file, str(file), cluster or declared.cluster, sheet.log, strange
+        declared, items, found, source, str(file), cluster or declared.cluster, log, strange
     )
 
 
@@ -335,8 +335,8 @@ def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | P
         )
 
 
-def _sheet(answers: Frame | Mapping[str, Json]) -> Sheet:
-    """Convert answers in memory to the form of an answer file."""
+def _records(answers: Frame | Mapping[str, Json]) -> list[AnswerRecord]:
+    """Convert answers in memory to the records of a file of answers."""
     given: list[tuple[str, Json]]
     if isinstance(answers, Mapping):
         given = [(str(name), answer) for name, answer in answers.items()]
@@ -347,7 +347,6 @@ def _sheet(answers: Frame | Mapping[str, Json]) -> Sheet:
         given = [(str(row["id"]), row["answer"] or "") for row in rows]
     else:
         raise UsageError("takes a file, a table or a mapping", field=argument("answers"))
-    names = [name for name, _ in given]
-    if len(set(names)) < len(names):
+    if len({name for name, _ in given}) < len(given):
         raise UsageError("answers an item twice", field=argument("answers"))
-    return Sheet("answers", dict(given), {name: row for row, name in enumerate(names, start=1)})
+    return [AnswerRecord(row, name, answer) for row, (name, answer) in enumerate(given, start=1)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from merilo.answer_tables import AnswerRecord
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError, OutputError
 from merilo.models.run_folder import is_run
@@ -52,7 +53,7 @@ def pack(run: Path, out: Path) -> list[str]:
             "has no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'", file=run
         )
     members = {
-        dataset(name).title: _documents(dataset(name), read_sheet(file, first_sample=is_run(run)).answers)
+        dataset(name).title: _documents(dataset(name), read_sheet(file, first_sample=is_run(run)))
         for name, file in files.items()
     }
     write_archive(out, members)
@@ -77,9 +78,9 @@ def write_archive(out: Path, members: Mapping[str, Json]) -> None:
         raise OutputError(f"cannot be written ({error.strerror})", file=out) from error
 
 
-def _documents(declared: Dataset, answers: Mapping[str, Json]) -> Json:
+def _documents(declared: Dataset, answers: Sequence[AnswerRecord]) -> Json:
     """Return the documents of a dataset; turns of a dialogue are in one list."""
-    documents = [_document(declared, name, answer) for name, answer in answers.items()]
+    documents = [_document(declared, one.id, one.answer) for one in answers]
     if not declared.shots.earlier_turns:
         return list(documents)
     return [list(turns) for _, turns in groupby(documents, key=_dialogue)]
