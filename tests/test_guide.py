@@ -402,7 +402,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.27": ("the allowed share is decided beforehand",),
     "002.28": ("the figure on items with a majority is given", "the metadata get the value under the metric's name"),
     "002.29": ("the share is reported, and the baseline is accepted below it",
-               "baselines/test_real_pools.py::test_lcs_is_rejected_with_its_figure_and_both_bounds"),
+               "baselines/test_real_pools.py::test_lcs_is_rejected_with_its_value"),
     "002.30": ("every item gets an answer", _ARMS + "an_item_that_every_expert_skipped_stays_without_a_label"),
     "002.31": ("ties are decided by skill on control items",),
     "002.32": ("GLAD decides where skill does not",),

@@ -161,21 +161,21 @@ def test_the_fifteen_correlations_are_in_every_result(road: Road) -> None:
     expected = road.correlations(road.majority())
     assert len(expected) == 15
     baseline = json.loads((road.root / "study" / "baseline" / "baseline.json").read_text(encoding="utf-8"))
-    published = json.loads((road.root / "hb" / "metrics.json").read_text(encoding="utf-8"))
-    card = json.loads((road.root / "hb" / "cards" / "raw_dataset_meta.json").read_text(encoding="utf-8"))
+    published = json.loads((road.root / "hb" / "baseline.json").read_text(encoding="utf-8"))
+    card = json.loads((road.root / "hb" / "raw_dataset_meta.json").read_text(encoding="utf-8"))
     for metrics in (baseline["metrics"], published["metrics"]):
         assert {name: one["value"] for name, one in metrics.items()} == pytest.approx(expected, abs=1e-6)
         for name, one in metrics.items():
             assert one["n"] == len(ACTS), name
             low, high = one["ci95"]
             assert -1 <= low <= one["value"] <= high <= 1, name
-            assert one["annotators"] == PEOPLE
+            assert one["people"] == PEOPLE
     assert card["human_benchmark"] == pytest.approx(expected, abs=1e-4)
     told = {
         "terminal": road.shown.out,
         **{
             name: (road.root / "hb" / name).read_text(encoding="utf-8")
-            for name in ("report.html", "cards/human_baseline_en.md")
+            for name in ("report.html", "human_baseline_en.md")
         },
     }
     for where, text in told.items():

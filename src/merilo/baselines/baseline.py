@@ -357,10 +357,10 @@ class Baseline(Record):
 
     def with_plan(self, files: Mapping[str, bytes], platform: str | None) -> Baseline:
         """Return the baseline of a study, with the files of its plan and the platform that collected its answers."""
-        study, baseline = self.evidence.study, self.model_copy()
-        record = study.provenance
+        study, record = self.evidence.study, self.provenance
         if record and platform:
             record = record.model_copy(update={"parameters": {**record.parameters, "platform": platform}})
+        baseline = self.model_copy(update={"provenance": record})
         baseline._evidence = replace(self.evidence, study=replace(study, plan=files, provenance=record))
         return baseline
 
@@ -644,21 +644,20 @@ def _controls(evidence: Evidence) -> Controls:
 
 
 def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark | None:
-    """Return the values for a dataset's metadata; `None` without metrics.
+    """Return the values for a dataset's metadata, of groups if no metric is of all items; `None` without metrics.
 
     The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
     those with a majority is withheld from a folder without gold answers.
     """
-    if not estimates.main:
+    metrics = estimates.main or estimates.extra
+    if not metrics:
         return None
     agreed = settings.human_benchmark == "agreed"
-    chosen = {**estimates.main, **(estimates.by_majority_alone if agreed else {})}
-    named = agreed and (
-        by_majority_alone(settings) or estimates.main.keys() <= estimates.by_majority_alone.keys()
-    )
+    chosen = {**metrics, **(estimates.by_majority_alone if agreed else {})}
+    named = agreed and (by_majority_alone(settings) or metrics.keys() <= estimates.by_majority_alone.keys())
     return HumanBenchmark(
         items="agreed" if named else "all",
-        metrics={name: Estimate(value=chosen[name].value, n=chosen[name].n) for name in estimates.main},
+        metrics={name: Estimate(value=chosen[name].value, n=chosen[name].n) for name in metrics},
     )
 
 

@@ -39,6 +39,9 @@ class Provenance(Record):
         command = self.command
         for path, name in names.items():
             command = command.replace(path, name)
+        if command.startswith("merilo "):  # the folder of a study is no input
+            words = shlex.split(command)
+            command = shlex.join(PurePath(word).name if word.startswith("/") else word for word in words)
 
         def named(value: Json) -> Json:
             if isinstance(value, list):
