@@ -128,14 +128,13 @@ def test_bad_files_are_one_sentence_with_the_place(
 def test_both_sides_that_find_no_partner_are_told() -> None:
     items = gold_split(dataset("BPS"), 4).items
     records = [AnswerRecord(1, "2", "1"), AnswerRecord(2, "4", "0"), AnswerRecord(3, "77", "1")]
-    matched = match(records, items, dataset("BPS").answer, file="a.json")
-    assert matched.given == {2: "1", 4: "0"}
-    assert matched.unanswered == (1, 3)
-    assert matched.unknown == ("77",)
+    given, unknown = match(records, items, dataset("BPS").answer, file="a.json")
+    assert given == {2: "1", 4: "0"}
+    assert unknown == ("77",)
 
 
 def read(answer, items, form):
-    return match([AnswerRecord(1, "1", answer)], items, form, file="a.json")
+    return match([AnswerRecord(1, "1", answer)], items, form, file="a.json")[0]
 
 
 def test_what_a_form_did_to_an_answer_is_undone() -> None:
@@ -143,11 +142,11 @@ def test_what_a_form_did_to_an_answer_is_undone() -> None:
     form = dataset("ruEthics").answer
     all_right = dict.fromkeys(form.criteria, "1")
     for typed in (all_right, json.dumps(all_right), "1", 1):
-        assert read(typed, ethics, form).given == {1: all_right}
+        assert read(typed, ethics, form) == {1: all_right}
     for typed in ([["1", None]], '[["1", null]]', [[["1", None], ["2", "3"]]][:1]):
-        given = read(typed, code, dataset("ruCodeEval").answer).given
+        given = read(typed, code, dataset("ruCodeEval").answer)
         assert given[1][0] == ("1", None)
-    assert read(7, gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer).given == {1: "7"}
+    assert read(7, gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer) == {1: "7"}
 
 
 @pytest.mark.parametrize("answer", [None, True, 0.5, ["1"], {"a": "1"}])
@@ -164,8 +163,8 @@ def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
     path.write_text(
         json.dumps({"data": {"test": documents(declared, split, right_answer)}}), encoding="utf-8"
     )
-    matched = match(read_sheet(path), split.items, declared.answer, file=path)
-    assert matched.given == {item.id: item.outputs for item in split}
+    given, _ = match(read_sheet(path), split.items, declared.answer, file=path)
+    assert given == {item.id: item.outputs for item in split}
 
 
 RIGHT = {item.id: str(item.outputs) for item in items_of("parus")}
@@ -306,7 +305,7 @@ def test_a_letter_stands_for_the_option_that_the_model_saw(
         pl.DataFrame([{**row, "options": text}]).write_csv(file)
     else:
         written(file, [row])
-    found = score(file, dataset="ruworldtree", data=data, force=True).answers.matched.given
+    found = score(file, dataset="ruworldtree", data=data, force=True).answers.given
     assert found == {2: label}
 
 

@@ -102,8 +102,8 @@ def score_responses(
             force=force,
         )
     _tell_unmatched(answers)
-    rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
-    with working(Text("Scoring {n:,} answers", n=len(answers.matched.given))):
+    rater = rater_of(rudetox_models, rudetox_curves) if answers.given else None
+    with working(Text("Scoring {n:,} answers", n=len(answers.given))):
         result = answers.scored(rater=rater)
     wanted = explain_id or []
     for name in wanted:
@@ -152,28 +152,27 @@ def _show(result: ScoreResult, wanted: list[str]) -> None:
 def _tell_unmatched(answers: MatchedAnswers) -> None:
     for sentence in answers.log.sentences() if answers.log else ():
         say(sentence)
-    matched = answers.matched
-    if matched.unanswered:
+    if answers.unanswered:
         # An exam variant with at least one answer is scored as a whole.
         exam = "grade_norm" in answers.declared.metrics
         say(
             Text(
                 "{n} of {items:# item|# items} have no answer and "
                 "{fate:exam=score 0 in a variant that has other answers|are left out}: {names}",
-                n=len(matched.unanswered),
+                n=len(answers.unanswered),
                 items=len(answers.items),
                 fate="exam" if exam else "",
-                names=listed([str(name) for name in matched.unanswered]),
+                names=listed([str(name) for name in answers.unanswered]),
             )
         )
-    if matched.unknown:
+    if answers.unknown:
         from merilo.models.sheets import printable  # noqa: PLC0415 - slow
 
         say(
             Text(
                 "{n} answers belong to no item and are left out: {names}",
-                n=len(matched.unknown),
-                names=listed([*map(printable, matched.unknown)]),
+                n=len(answers.unknown),
+                names=listed([*map(printable, answers.unknown)]),
             )
         )
     if answers.no_labels:

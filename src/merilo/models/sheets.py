@@ -30,21 +30,6 @@ from merilo.text import Text
 from merilo.wording import listed, shortened
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """Answers matched to items.
-
-    Attributes:
-        given: item id -> answer.
-        unanswered: items without an answer, in the order of the items.
-        unknown: ids that match no item, as written in the file, in its order.
-    """
-
-    given: dict[ItemId, Given]
-    unanswered: tuple[ItemId, ...]
-    unknown: tuple[str, ...]
-
-
 def read_sheet(path: Path, *, first_sample: bool = False) -> list[AnswerRecord]:
     """Read a file with one answer to an item.
 
@@ -196,7 +181,7 @@ def match(
     *,
     file: object,
     log: LogMapping | None = None,
-) -> Matched:
+) -> tuple[dict[ItemId, Given], tuple[str, ...]]:
     """Match answers to items.
 
     Args:
@@ -205,6 +190,9 @@ def match(
         form: the form of an answer.
         file: the file of the answers, for messages.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
+
+    Returns:
+        Item id -> answer; and the ids that match no item, as written in the file, in its order.
 
     Raises:
         InputError: an answer is not of the dataset's type, or cannot be read.
@@ -228,7 +216,7 @@ def match(
         except (AnswerTypeError, AnswerContentError, InputError) as error:
             wrong = f"the answer to item {record.id[:60]!r}: {error}"
             raise InputError(wrong, file=file, row=record.row) from error
-    return Matched(given, tuple(item.id for item in items if item.id not in given), tuple(unknown))
+    return given, tuple(unknown)
 
 
 def _of_form(form: Answer, answer: Json) -> Json:

@@ -14,6 +14,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.items import Item, ItemId
+from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
@@ -22,7 +23,6 @@ from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import read_answers, read_replies
 from merilo.models.sheets import (
-    Matched,
     NoLabels,
     by_id,
     first_samples,
@@ -45,7 +45,8 @@ class MatchedAnswers:
     Attributes:
         declared: the dataset's declaration.
         items: the items with their gold answers.
-        matched: the answers by item, the items without an answer and the ids that match no item.
+        given: the answers by item.
+        unknown: the ids that match no item, as written in the file.
         source: the file of the answers, or "answers".
         data: the file of the items.
         cluster: the field of the items' clusters; `None` if items are independent.
@@ -55,7 +56,8 @@ class MatchedAnswers:
 
     declared: Dataset
     items: Sequence[Item]
-    matched: Matched
+    given: Mapping[ItemId, Given]
+    unknown: tuple[str, ...]
     source: str
     data: str
     cluster: str | None = None
@@ -71,9 +73,9 @@ class MatchedAnswers:
         Raises:
             DataError: no answer matches an item.
         """
-        if not self.matched.given:
+        if not self.given:
             raise DataError(
-                f"not one of {len(self.matched.unknown)} answers belongs to an item of {self.data}",
+                f"not one of {len(self.unknown)} answers belongs to an item of {self.data}",
                 file=self.source,
             )
         chosen = self.cluster if self.cluster != self.declared.cluster else None
@@ -81,7 +83,7 @@ class MatchedAnswers:
         scores = score_answers(
             self.declared,
             self.items,
-            self.matched.given,
+            self.given,
             clusters={item.id: one for item, one in zip(self.items, clusters, strict=True)}
             if clusters
             else None,
@@ -90,9 +92,14 @@ class MatchedAnswers:
         return ScoreResult(self, scores, rater)
 
     @property
+    def unanswered(self) -> tuple[ItemId, ...]:
+        """Return the ids of items without an answer, in the order of the items."""
+        return tuple(item.id for item in self.items if item.id not in self.given)
+
+    @property
     def clusters(self) -> int | None:
         """Return how many clusters the answered items form; `None` if items are independent."""
-        answered = [item for item in self.items if item.id in self.matched.given]
+        answered = [item for item in self.items if item.id in self.given]
         found = clusters_of(answered, self.cluster) if self.cluster else None
         return len(set(found)) if found else None
 
@@ -124,17 +131,17 @@ class ScoreResult:
     @property
     def answered(self) -> int:
         """Return how many of these items were answered."""
-        return len(self.answers.matched.given)
+        return len(self.answers.given)
 
     @property
     def unanswered(self) -> tuple[ItemId, ...]:
         """Return the ids of items without an answer."""
-        return self.answers.matched.unanswered
+        return self.answers.unanswered
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Return the ids of answers that match no item."""
-        return self.answers.matched.unknown
+        return self.answers.unknown
 
     @property
     def metrics(self) -> dict[str, Score]:
@@ -167,7 +174,7 @@ class ScoreResult:
         found = next((one for one in self.answers.items if str(one.id) == str(item)), None)
         if found is None:
             raise UsageError(f"there is no item '{item}' to explain")
-        given = self.answers.matched.given
+        given = self.answers.given
         if found.id not in given:
             raise UsageError(f"item '{item}' has no answer to explain")
         return explain_points(self.answers.declared, found, given[found.id], rater=self.rater)
@@ -290,15 +297,15 @@ def match_answers(
         read = read_replies(records, Path(source), declared, by_id(items)) if replies else None
         records = first_samples(read) if read else records
     log = read.source if read else None
-    found = match(records, items, declared.answer, file=source, log=log)
-    given = [(str(item), one) for item, one in found.given.items() if not isinstance(one, tuple)]
+    found, unknown = match(records, items, declared.answer, file=source, log=log)
+    given = [(str(item), one) for item, one in found.items() if not isinstance(one, tuple)]
     if not force:
         refuse_unreadable((one for _, one in given), log, source)
     strange = None if log else no_labels(given, declared.answer, declared.answer.labels, source)
     if cluster is not None:
-        _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
+        _check_cluster(cluster, [item for item in items if item.id in found] or items)
     return MatchedAnswers(
-        declared, items, found, source, str(file), cluster or declared.cluster, log, strange
+        declared, items, found, unknown, source, str(file), cluster or declared.cluster, log, strange
     )
 
 

@@ -348,7 +348,7 @@ def _scored_programs(folder: RunFolder, found: DatasetRun, items: Sequence[Item]
     if not results.is_file():
         return replace(found, reason="the programs have not been run in the sandbox")
     try:
-        given = match(read_sheet(results), items, found.declared.answer, file=results).given
+        given, _ = match(read_sheet(results), items, found.declared.answer, file=results)
         return replace(found, scores=score_answers(found.declared, items, given))
     except DataError as error:
         return replace(found, reason=error.marked)

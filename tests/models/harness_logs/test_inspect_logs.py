@@ -76,7 +76,7 @@ def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     first["output"]["choices"][0]["message"]["content"] = parts
     failed = sample(item, "", epoch=2, error={"message": "boom", "traceback": ""})
     found = scored(inspect_log(tmp_path / "log.json", [first, failed], status="error"))
-    assert found.answers.matched.given == {1: "1"}
+    assert found.answers.given == {1: "1"}
     assert found.answers.log.outcomes == {"answered": 1, "failed": 1}
     assert any("ended with the status 'error'" in note for note in found.answers.log.notes)
 

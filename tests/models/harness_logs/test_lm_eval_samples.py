@@ -38,7 +38,7 @@ def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: 
     for at, option in enumerate(options):
         row["arguments"][f"gen_args_{at}"]["arg_1"] = f" {option}"
     found = scored(written(tmp_path / "s.jsonl", [row]), "ruworldtree")
-    assert [*found.answers.matched.given.values()] == ["D"]
+    assert [*found.answers.given.values()] == ["D"]
 
 
 def foreign(choices: list[str], label_of: list[str], *, target: bool = True, wrong: int = 0) -> list[dict]:
@@ -108,7 +108,7 @@ def test_loglikelihoods_without_the_prompt_do_not_decide(tmp_path: Path) -> None
         row["arguments"][f"gen_args_{at + 2}"] = {"arg_0": "", "arg_1": f" {at + 1}"}
         row["resps"].append([[score_alone, "False"]])
     found = scored(written(tmp_path / "s.jsonl", [row]), "parus")
-    assert [*found.answers.matched.given.values()] == ["2"]
+    assert [*found.answers.given.values()] == ["2"]
 
 
 def test_each_filter_repeats_the_documents_and_counts_once(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_the_first_versions_wrote_lists_and_numbers(tmp_path: Path) -> None:
         rows.append(row)
     log = tmp_path / "pretrained__model_parus.jsonl"
     log.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")
-    assert {*scored(log, "parus").answers.matched.given.values()} == {"1"}
+    assert {*scored(log, "parus").answers.given.values()} == {"1"}
 
 
 def test_a_log_without_raw_answers_gives_those_after_the_filter(tmp_path: Path) -> None:
     row = lm_eval_text(0, "parus", items_of("parus")[0], "1")
     del row["resps"]
-    assert [*scored(written(tmp_path / "s.jsonl", [row]), "parus").answers.matched.given.values()] == ["1"]
+    assert [*scored(written(tmp_path / "s.jsonl", [row]), "parus").answers.given.values()] == ["1"]
 
 
 def test_the_model_is_named_by_the_results_beside_the_samples(tmp_path: Path) -> None:
