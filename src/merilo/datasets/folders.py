@@ -54,11 +54,8 @@ def folder_dataset(folder: Path) -> FolderDataset:
         DataError: the answers are of no kind that Merilo scores, or no metric of the metadata can be computed.
     """
     meta = read_json(folder / META)
-    if (
-        not isinstance(meta, dict)
-        or not isinstance(name := meta.get("dataset_name"), str)
-        or not name.strip()
-    ):
+    name = meta.get("dataset_name") if isinstance(meta, dict) else None
+    if not isinstance(meta, dict) or not isinstance(name, str) or not name.strip():
         raise InputError("must be a text", file=folder / META, field="dataset_name")
     if (known := CATALOGUE.get(name.lower())) is not None:
         return FolderDataset(known)
@@ -160,16 +157,9 @@ class _Folder:
             return {"": tuple(map(str, held))}, None
         if isinstance(held, dict) and held and all(isinstance(texts, list) for texts in held.values()):
             groups = {name: tuple(map(str, texts)) for name, texts in held.items() if isinstance(texts, list)}
-            by = next(
-                (
-                    name
-                    for name, value in laid_open(self.items[0].meta)
-                    if isinstance(value, str) and value in groups
-                ),
-                None,
-            )
-            if by is not None:
-                return groups, by
+            for by, value in laid_open(self.items[0].meta):
+                if isinstance(value, str) and value in groups:
+                    return groups, by
         example = self._object("data_example").get("instruction")
         if any(isinstance(item.instruction, int) for item in self.items) and not isinstance(example, str):
             raise InputError(
@@ -208,13 +198,14 @@ class _Folder:
             for name, value in self._object(key).items():
                 metric = displayed(name, answer.kind)
                 if metric is not None and metric in metrics and isinstance(value, int | float):
+                    experts, source = key.endswith("expert"), f"{key} of {META}"
                     yield HumanFigure(
                         metric=metric,
                         value=value,
                         n=None,
                         provenance="measured",
-                        source=f"{key} of {META}",
-                        experts=key.endswith("expert"),
+                        source=source,
+                        experts=experts,
                     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.datasets.custom import declaration_text
 from merilo.datasets.declaration import Dataset, ItemColumns
-from merilo.datasets.folders import folder_dataset, is_folder_dataset
+from merilo.datasets.folders import META, folder_dataset, is_folder_dataset
 from merilo.datasets.guessing import NONE, Wishes, guess
 from merilo.datasets.own_items import QuestionRow, media_path, read_rows, read_splits
 from merilo.datasets.rendering import in_english
@@ -65,12 +65,8 @@ def new_declaration(
     """
     folder = is_folder_dataset(source)
     if not folder and not source.is_file():
-        what = (
-            "has no raw_dataset_meta.json: give a file of questions"
-            if source.is_dir()
-            else "there is no such file"
-        )
-        raise InputError(what, file=source)
+        none = f"has no {META}: give a file of questions" if source.is_dir() else "there is no such file"
+        raise InputError(none, file=source)
     place = out or (source / _NAME if folder else source.with_suffix(".yaml"))
     place = place if place.suffix in {".yaml", ".yml"} else place / _NAME
     refuse_existing(place, force=force)
@@ -120,11 +116,7 @@ def _grouped(declared: Dataset, wishes: Wishes) -> Dataset:
 
 def _near(file: str | None, place: Path) -> str | None:
     """Return the path of a file from the folder of the declaration."""
-    return (
-        None
-        if file is None
-        else Path(os.path.relpath(Path(file).resolve(), place.parent.resolve())).as_posix()
-    )
+    return file and Path(os.path.relpath(Path(file).resolve(), place.parent.resolve())).as_posix()
 
 
 def _check_media(rows: Sequence[QuestionRow], declared: Dataset, file: Path) -> None:

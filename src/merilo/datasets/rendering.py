@@ -81,7 +81,22 @@ def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Me
     Raises:
         DataError: as for `render`.
     """
-    return tuple(_parts(template(item, declared), item, declared, context))
+    text, values = template(item, declared), _values(item, declared, context)
+    shown: list[str | Media] = []
+    end = 0
+    for in_braces, in_angles, start, after in _placeholders(text):
+        if in_braces is not None:
+            if in_braces not in values:
+                wrong = f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have"
+                raise DataError(wrong, field="inputs")
+            filling: str | Media = shown_value(values[in_braces])
+        elif in_angles in declared.media:
+            filling = Media(in_angles, _path(item, in_angles))
+        else:
+            continue  # angle brackets around anything else are text
+        shown += text[end:start], filling
+        end = after
+    return (*shown, text[end:])
 
 
 def template(item: Item, declared: Dataset) -> str:
@@ -99,9 +114,14 @@ def template(item: Item, declared: Dataset) -> str:
         )
         raise DataError(wrong, field="instruction")
     text = known[0] if len(known) == 1 else known[item.instruction]
-    held = item.inputs if isinstance(item.inputs, Mapping) else {}
-    lacking = tuple(name for name in declared.hidden if name not in held)
+    lacking = _lacking(item, declared)
     return _without(text, lacking, declared.media) if lacking else text
+
+
+def _lacking(item: Item, declared: Dataset) -> tuple[str, ...]:
+    """Return the hidden fields that an item lacks."""
+    inputs = item.inputs if isinstance(item.inputs, Mapping) else {}
+    return tuple(name for name in declared.hidden if name not in inputs)
 
 
 @cache
@@ -156,52 +176,31 @@ def spread(items: Sequence[Item], declared: Dataset, *, seed: int) -> list[Item]
     """
     random = Random(f"prompts {declared.name} {seed}")  # noqa: S311 - reproducible on purpose, not a secret
     decks: dict[tuple[str, tuple[str, ...]], Iterator[str]] = {}
-    return [replace(item, instruction=next(_deck(item, declared, decks, random))) for item in items]
+    asked: list[Item] = []
+    for item in items:
+        key = group(item, declared), _lacking(item, declared)
+        if key not in decks:
+            decks[key] = _dealt(_fillable(item, declared, *key), random)
+        asked.append(replace(item, instruction=next(decks[key])))
+    return asked
 
 
-def _deck(
-    item: Item, declared: Dataset, decks: dict[tuple[str, tuple[str, ...]], Iterator[str]], random: Random
-) -> Iterator[str]:
-    name = group(item, declared)
-    held = item.inputs if isinstance(item.inputs, Mapping) else {}
-    lacking = tuple(field for field in declared.hidden if field not in held)
-    if (name, lacking) not in decks:
-        known = prompts(declared).get(name)
-        if not known:
-            missing = f"{declared.title} has no prompts for '{name}'"
-            raise DataError(missing, field=f"meta.{declared.prompts_by}")
-        named = {f"{{{field}}}" for field in lacking}
-        full = tuple(text for text in known if not any(field in text for field in named))
-        known = full or _bundled_prompts(declared.name, "without_hidden").get("", ())
-        if not known:
-            missing = f"every prompt of {declared.title} names {lacking[0]}, which item {item.id} lacks"
-            raise DataError(missing, field="inputs")
-        decks[name, lacking] = _dealt(known, random)
-    return decks[name, lacking]
+def _fillable(item: Item, declared: Dataset, name: str, lacking: Sequence[str]) -> Sequence[str]:
+    """Return the prompts of a group that do not name what an item lacks."""
+    known = prompts(declared).get(name)
+    if not known:
+        missing = f"{declared.title} has no prompts for '{name}'"
+        raise DataError(missing, field=f"meta.{declared.prompts_by}")
+    full = tuple(text for text in known if not any(f"{{{field}}}" in text for field in lacking))
+    if known := full or _bundled_prompts(declared.name, "without_hidden").get("", ()):
+        return known
+    missing = f"every prompt of {declared.title} names {lacking[0]}, which item {item.id} lacks"
+    raise DataError(missing, field="inputs")
 
 
 def _dealt(texts: Sequence[str], random: Random) -> Iterator[str]:
     while True:
         yield from random.sample(texts, len(texts))
-
-
-def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[str | Media]:
-    values = _values(item, declared, context)
-    end = 0
-    for in_braces, in_angles, start, after in _placeholders(text):
-        if in_braces is not None:
-            if in_braces not in values:
-                wrong = f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have"
-                raise DataError(wrong, field="inputs")
-            filling: str | Media = shown_value(values[in_braces])
-        elif in_angles in declared.media:
-            filling = Media(in_angles, _path(item, in_angles))
-        else:
-            continue  # angle brackets around anything else are text
-        yield text[end:start]
-        yield filling
-        end = after
-    yield text[end:]
 
 
 @lru_cache(256)  # a dataset has few templates and many items
