@@ -7,24 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, TypeAlias
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics.detox import PARTS, Ratings
+from merilo.records import Record
 from merilo.statistics import FloatArray
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-
-from typing import Annotated, Literal, Self, TypeAlias
-
-from pydantic import Field, model_validator
-
-from merilo.records import Record
 
 IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"
 

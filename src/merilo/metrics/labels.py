@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -33,15 +33,17 @@ def equal(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list
     ]
 
 
-def equal_folded(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return 1 for each answer that equals an alternative of the gold answer but for case and outer white space.
+def matching(
+    key: Callable[[str], str], form: Answer, items: Sequence[Item], answers: Sequence[Given]
+) -> list[float]:
+    """Return 1 for each answer that equals an alternative of the gold answer in the form of a key, else 0.
 
     Example:
-        >>> equal_folded(Answer(kind="text"), [Item(1, "", "", "Neva")], [" neva"])
+        >>> matching(folded, Answer(kind="text"), [Item(1, "", "", "Neva")], [" neva"])
         [1.0]
     """
     return [
-        float(folded(str(answer)) in map(folded, alternatives(gold_label(item), form.alternatives)))
+        float(key(str(answer)) in map(key, alternatives(gold_label(item), form.alternatives)))
         for item, answer in zip(items, answers, strict=True)
     ]
 

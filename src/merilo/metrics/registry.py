@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -25,6 +26,7 @@ _SLOTS: Final[_Kinds] = frozenset({"slots"})
 _CORRELATION: Final = (-1.0, 1.0)
 _EXACT: Final = ("Exact match",)
 
+_FOLDED: Final = partial(labels.matching, labels.folded)
 _MACRO: Final = ("Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro")
 _MATTHEWS: Final = ("Matthews correlation coefficient", "Matthews correlation", "5 MCC")
 _GRADE: Final = ("Grade normalised", "Grade normalized")
@@ -38,14 +40,12 @@ _ALL: Final = (
     Metric(
         "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
     ),
-    Metric(
-        "exact_match", _WRITTEN, labels.equal_folded, exact=True, key=labels.folded, title=Text("exact match")
-    ),
-    Metric(
-        "group_exact_match", _WRITTEN, labels.equal_folded, unit="group_id", whole=True, key=labels.folded
-    ),
+    Metric("exact_match", _WRITTEN, _FOLDED, exact=True, key=labels.folded, title=Text("exact match")),
+    Metric("group_exact_match", _WRITTEN, _FOLDED, unit="group_id", whole=True, key=labels.folded),
     Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=_EXACT),
-    Metric("em", _TEXT, squad.em, exact=True, display=_EXACT, steps=squad.steps),
+    Metric(
+        "em", _TEXT, partial(labels.matching, squad.normalised), exact=True, display=_EXACT, steps=squad.steps
+    ),
     Metric(
         "f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")
     ),

@@ -74,16 +74,8 @@ def f1(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[fl
     ]
 
 
-def em(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return 1 for each answer that equals one of the gold answer's alternatives after normalisation, else 0."""
-    return [
-        float(normalised(str(answer)) in map(normalised, alternatives(gold_label(item), form.alternatives)))
-        for item, answer in zip(items, answers, strict=True)
-    ]
-
-
 def steps(form: Answer, item: Item, answer: Given) -> list[str]:
-    """Explain how `f1` and `em` judge one answer: each alternative after normalisation."""
+    """Explain how token F1 and exact match judge one answer: each alternative after normalisation."""
     given = normalised(str(answer))
     lines = [f"answer {answer!r} normalised to {given!r} (lower-case, no punctuation, no English articles)"]
     for text in alternatives(gold_label(item), form.alternatives):
