@@ -22,6 +22,8 @@ from tests.support.command import merilo
 from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy, guide_study
 
 import merilo as merilo_library
+from merilo.baselines.row import Margin
+from merilo.reports.comparison import planned_margin
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -314,6 +316,10 @@ def test_no_file_of_hb_names_a_person_or_a_folder_of_this_machine(run: GuideStud
     for path in run.hb.rglob("*"):
         if path.is_file():
             assert str(run.root).encode() not in path.read_bytes(), path.name
+
+
+def test_the_margin_of_the_frozen_plan_is_read_from_the_published_folder(run: GuideStudy) -> None:
+    assert planned_margin(run.hb) == Margin(run.plan["baseline"]["margin"], "2026-11-22")
 
 
 # The documents, statement by statement: 000 the human baselines, 002 the guide, 003 ruHumanEval, 004 the USE. A statement is shown by rows

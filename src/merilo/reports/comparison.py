@@ -28,6 +28,7 @@ from merilo.baselines.model_answers import (
     run_outcomes,
 )
 from merilo.baselines.published_folder import load
+from merilo.baselines.raw_files import RAW
 from merilo.baselines.row import Margin, Row, margin_of
 from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import dataset as find_dataset
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
     #: A baseline, its folder, a model (a run, a log, a file of answers, a folder of these), or answers by model.
     Source: TypeAlias = Baseline | str | Path | Mapping[str, Answers]
 
-#: Where a frozen plan is, seen from a baseline: in its own folder, in `plan/` of a report, in its study.
-_PLACES: Final = (".", "plan", "..")
+#: Where a frozen plan is, seen from a baseline: in its own folder, in `raw/` of the published folder, in its study.
+_PLACES: Final = (".", RAW, "..")
 
 
 class Total(Record):
