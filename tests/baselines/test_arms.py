@@ -87,7 +87,9 @@ def test_arms_too_small_for_an_interval_and_arms_apart_say_so() -> None:
     rest = table.filter(pl.col("group") == "experts")
     named = [few.with_columns(group=pl.lit("few")), late.with_columns(group=pl.lit("late")), rest]
     record = made(pl.concat(named))
-    assert record.arm == "experts", "without people, the largest arm is the main one"
+    assert list(record.by_arm) == ["everybody", "experts", "late", "few"], (
+        "without people, everybody is the main arm"
+    )
     found = {one.name: one for one in record.differences}
     assert found["few minus experts: acc"].reason == "an arm has fewer than 3 annotators"
     assert found["few minus experts: acc"].value is not None

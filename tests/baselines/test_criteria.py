@@ -75,4 +75,7 @@ def test_one_pool_is_scored_by_its_own_question(tmp_path: Path, gold: Path) -> N
 def test_a_pool_that_does_not_say_its_question_is_refused(tmp_path: Path, gold: Path) -> None:
     found = baseline([pool(tmp_path / "good.csv", "good", column=False)], gold, column=False)
     assert found.status != 0
-    assert "another meta.question, on which the metric depends: add a column 'question'" in found.complaint
+    assert (
+        "the rows differ in meta.question, which the pool does not have: add a column 'question'"
+        in found.complaint
+    )

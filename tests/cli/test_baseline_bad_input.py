@@ -191,7 +191,7 @@ def test_exports_of_different_projects(tmp_path: Path, pool: Path) -> None:
     other = written(tmp_path / "other.tsv", toloka(small_pool(), names))
     complaint = refused(pool, other, status=1)
     assert "a different project" in complaint
-    assert "INPUT:text" in complaint
+    assert "its inputs are text, not question" in complaint
 
 
 def test_gold_that_repeats_itself_is_used_once(pool: Path, tmp_path: Path) -> None:
@@ -314,8 +314,14 @@ def test_wrong_usage(pool: Path, options: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--dataset", "chegeka", "--metric", "f1_macro"), "(choose from: f1, em, acc)"),
-        (("--metric", "grade_norm"), "without a dataset, choose from: acc, em, f1_macro, mcc, f1"),
+        (
+            ("--dataset", "chegeka", "--metric", "f1_macro"),
+            "(choose from: acc, exact_match, group_exact_match, em, f1, ",
+        ),
+        (
+            ("--metric", "grade_norm"),
+            "without one, choose from: acc, exact_match, em, f1_macro, mcc, pearson, spearman, f1",
+        ),
         (("--dataset", "ruhumaneval"), "merilo code score"),
     ],
 )

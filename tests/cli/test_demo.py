@@ -1,11 +1,9 @@
 """`merilo demo`: two studies on the annotation site, from the items to the comparison, the same with the same seed."""
 
-import contextlib
 import csv
 import json
 import re
 import shutil
-import sqlite3
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,6 +15,7 @@ from made_for_all import made_demo
 from merilo import datasets
 from merilo.cli.demo import difficulty
 from merilo.people.simulation import SIMULATED_PREFIX
+from merilo.site.serving import read_site
 from merilo.site.simulated_people import collect_from_simulated_people
 
 
@@ -45,11 +44,14 @@ def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: Pat
             rows = list(csv.DictReader(stream))
         assert all(row["respondent"].startswith(SIMULATED_PREFIX) for row in rows)
         assert max(Counter((row["respondent"], row["task"]) for row in rows).values()) == 1
-        with contextlib.closing(sqlite3.connect(folder / "study" / "site.db")) as database:
-            counted = database.execute(
-                "SELECT count(*) FROM response WHERE counts AND state = 'answered' GROUP BY task"
-            ).fetchall()
-        assert counted == [(5,)] * items
+        site = read_site(folder / "study")
+        counted = Counter(
+            task.task
+            for person in site.people.values()
+            for task in person.tasks.values()
+            if task.counts and task.state == "answered"
+        )
+        assert list(counted.values()) == [5] * items
 
 
 def test_the_demo_prints_its_commands_and_ends_by_naming_pages_that_say_that_people_are_simulated(

@@ -152,7 +152,7 @@ def test_the_same_command_goes_on_after_a_dead_server_and_asks_nothing_twice(tmp
         "value": 1.0,
         "n": 60,
         "ci95": 0,
-        "interval": "Wilson score",
+        "interval": "Wilson's form over items",
     }
 
 

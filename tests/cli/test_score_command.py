@@ -186,7 +186,7 @@ def test_the_table_for_people(tmp_path: Path) -> None:
     outcome = merilo(
         "score", tmp_path / "r.json", "--dataset", "bps", "--data", data, "--json", tmp_path / "o.json"
     )
-    assert "Wilson score" in outcome.out
+    assert "Wilson's form" in outcome.out
     assert json.loads((tmp_path / "o.json").read_text(encoding="utf-8"))["dataset"] == "bps"
 
 

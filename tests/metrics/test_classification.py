@@ -10,7 +10,8 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer
-from merilo.metrics.scoring import Scoring, explain
+from merilo.metrics.declared_scoring import Scoring
+from merilo.metrics.scoring import explain
 
 
 def judge_equal(answer: str, gold: str):

@@ -17,8 +17,9 @@ from merilo.items import Item
 from merilo.metrics import classifiers
 from merilo.metrics.answers import Answer
 from merilo.metrics.classifiers import IDENTITY, Calibration, Classifier, Classifiers, Curve
+from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.detox import PARTS, Ratings
-from merilo.metrics.scoring import Scoring, explain, score
+from merilo.metrics.scoring import explain, score
 
 RUDETOX = Scoring(name="", answer=Answer(kind="text"), metrics=("j", *PARTS))
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import Answer
+from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.exam import complete_rows, letters, points_of, question
-from merilo.metrics.scoring import Scores, Scoring, explain, score
+from merilo.metrics.scoring import Scores, explain, score
 
 EXAM = Scoring(
     name="use", answer=Answer(kind="text"), metrics=("grade_norm",), extra="grade_norm.task{id_task}"

@@ -304,7 +304,7 @@ def test_rows_that_differ_in_what_the_pool_does_not_show_are_refused(tmp_path: P
             read_gold(path, pool(question=["q"]))
         said = str(caught.value)
         assert "row 2: has the same question as row 1" in said
-        assert "the rows differ in context, which the pool does not have" in said
+        assert "the rows differ in context, which the pool does not have: add a column 'context'" in said
         assert ("another gold answer ('B', not 'A')" in said) == (answers == "AB")
 
 

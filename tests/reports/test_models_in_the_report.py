@@ -23,10 +23,11 @@ def given(folder: Path, *, people: int = 12, samples: int = 3) -> list[object]:
 def test_the_margin_of_a_frozen_plan_beside_the_gold_is_planned(tmp_path: Path) -> None:
     options = given(tmp_path)
     files = {"study.yaml": "0" * 64}
-    plan = {"baseline": {"margin": 0.25}}
+    plan = {"baseline": {"margin": 0.5}}
     record = {"date": "2026-01-02", "hash": combined_hash(files), "files": files, "plan": plan}
     (tmp_path / "frozen.json").write_text(json.dumps(record))
     for row in merilo(*options, "--json", "-").json["models"]:
+        assert (row["margin"], row["verdict"]) == (0.5, "equal")
         assert "margin planned on 2026-01-02" in row["sentence"]
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from merilo.people.gold_model import fit_gold_model
-from merilo.people.quality import Work
 from merilo.people.votes import Votes
 
 #: How many people of each kind; most are careful.
@@ -16,11 +15,8 @@ OPTIONS, ITEMS, CONTROLS, OVERLAP, PAGE = 4, 400, 40, 5, 2
 
 @dataclass
 class Planted:
-    work: Work
+    votes: Votes
     gold: np.ndarray
-    names: list[str]
-    kinds: list[str]
-    labels: list[str]
     wrong_gold: np.ndarray
 
 
@@ -28,18 +24,16 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
     """Forty people answer four hundred items, five each, two on a page with a control.
 
     Careful people are right on an ordinary item with chance 0.92 or so; spammers answer blindly; clickers give one answer
-    nineteen times of twenty; hasty people take a fifth of the time and are right less often; tiring people are careful
+    nineteen times of twenty; hasty people are right less often; tiring people are careful
     at first and nearly blind at the end. One item of twenty is hard (and has a lure), one gold of twenty-five is wrong.
     """
     rng = np.random.default_rng(seed)
     kinds = [kind for kind, n in PANEL.items() for _ in range(n)]
     people = len(kinds)
     ability = rng.normal(2.5, 0.6, people)
-    pace = np.log(40) + rng.normal(0, 0.35, people)
     for person, kind in enumerate(kinds):
         if kind == "hasty":
             ability[person] -= 1.2
-            pace[person] = np.log(8) + rng.normal(0, 0.2)
     everything = items + CONTROLS
     truth = rng.integers(options, size=everything)
     difficulty = rng.normal(0, 0.8, everything)
@@ -57,7 +51,6 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
         pages = np.array_split(asked, max(1, len(asked) // PAGE))
         controls = items + rng.permutation(CONTROLS)
         for place, page in enumerate(pages):
-            seconds = float(np.exp(pace[person] + rng.normal(0, 0.4)))
             progress = place / len(pages)
             for item in rng.permutation([*page, controls[place % CONTROLS]]):
                 blind = kinds[person] == "spammer" or (
@@ -73,18 +66,9 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
                     label = lure[item]
                 else:
                     label = (truth[item] + rng.integers(1, options)) % options
-                table.append((item, person, label, len(table), person * 1000 + place, seconds))
-    columns = list(zip(*table, strict=True))
-    item, person, label = (np.array(column, dtype=np.int32) for column in columns[:3])
-    votes = Votes(item, person, label, everything, people, options)
-    control = item >= items
-    work = Work(
-        votes,
-        control,
-        np.array(columns[3], dtype=float),
-    )
-    names = [f"{kind}-{place}" for place, kind in enumerate(kinds)]
-    return Planted(work, gold.astype(np.int32), names, kinds, list("ABCDEFGHIJ"[:options]), wrong)
+                table.append((item, person, label))
+    item, person, label = (np.array(column, dtype=np.int32) for column in zip(*table, strict=True))
+    return Planted(Votes(item, person, label, everything, people, options), gold.astype(np.int32), wrong)
 
 
 def _assigned(rng: np.random.Generator, people: int, items: int) -> list[list[int]]:
@@ -128,7 +112,7 @@ class Detection:
     true: list[bool] = field(default_factory=list)
 
     def add(self, study: Planted) -> None:
-        votes = study.work.votes
+        votes = study.votes
         first = np.unique(votes.annotator.astype(np.int64) * votes.items + votes.item, return_index=True)[1]
         gold_wrong = fit_gold_model(votes.where(np.isin(np.arange(len(votes)), first)), study.gold).gold_wrong
         self.golds.add(

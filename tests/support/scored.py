@@ -7,8 +7,9 @@ from functools import partial
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer, AnswerKind, Given
+from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.metric import Score
-from merilo.metrics.scoring import Scoring, score
+from merilo.metrics.scoring import score
 from merilo.strict_json import Json
 
 

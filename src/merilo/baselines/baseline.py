@@ -520,7 +520,7 @@ def record_of(evidence: Evidence) -> Baseline:
         clusters=cluster_record(evidence.clusters),
         resolved_by=resolved_by(decided.resolved_by),
         metrics=estimates.all()
-        | {name: Estimate(name=name, reason=why) for name, why in estimates.missing.items()},
+        | {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in estimates.missing.items()},
         by_majority_alone=dict(estimates.by_majority_alone),
         human_benchmark=_human_benchmark(estimates, evidence.settings),
         single_person=estimates.single_person,

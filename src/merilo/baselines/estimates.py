@@ -197,6 +197,8 @@ def _whole_variants(votes: Votes, scorer: ConsensusScorer, part: Part) -> NDArra
     of_item = np.full(votes.items, -1, dtype=np.int64)
     of_item[scorer.codes[rows]] = code
     variant = of_item[votes.item]
+    if not rows.size:
+        return np.zeros(len(votes), dtype=np.bool_)
     sitting = votes.annotator.astype(np.int64) * (len(asked) + 1) + variant
     _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
     whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])

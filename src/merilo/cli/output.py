@@ -43,6 +43,9 @@ LONG_SECONDS: Final = 2.0
 #: From this many bytes on, reading shows a progress bar.
 LONG_INPUT_BYTES: Final = 8_000_000
 
+#: Names at the head of rows are not broken up to this length.
+_LONGEST_NAME: Final = 30
+
 
 def show(*lines: object, wrap: bool = False) -> None:
     """Print lines on standard output, without control characters that names in them may contain.
@@ -86,15 +89,18 @@ def show_table(
     )
     name = Plain(_tamed(title), style="bold") if title else None
     table = Table(title=name, title_justify="left", show_header=bool(heads), **look)
+    cells = [[_tamed(cell) for cell in row] for row in rows]
+    names = not any(" " in row[0] or len(row[0]) > _LONGEST_NAME for row in cells)
     for place, head in enumerate(heads or ("", "")):
         table.add_column(
             Plain(_tamed(head)),
             style="" if heads or place else "bold",
             justify="right" if heads and place not in left else "left",
             overflow="fold",
+            no_wrap=names and not place,
         )
-    for row in rows:
-        table.add_row(*(Plain(_tamed(cell)) for cell in row))
+    for row in cells:
+        table.add_row(*map(Plain, row))
     Console().print(table)
 
 

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 
 from merilo.errors import UsageError
 from merilo.metrics.answers import Answer, AnswerKind
+from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.registry import fitting, metric_of
-from merilo.metrics.scoring import Scoring
 from merilo.strict_json import Json
 
 Provenance: TypeAlias = Literal["measured", "literature", "official statistics", "by definition"]
@@ -187,10 +187,19 @@ def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: st
     kind: AnswerKind = "text" if alternatives is not None or metric not in fitting("label") else "label"
     known = metric_of(metric, kind)
     if known.unit or known.ratings:
-        raise UsageError(f"the metric '{metric}' needs a dataset")
+        names = dict.fromkeys((*_without_dataset("label"), *_without_dataset("text")))
+        raise UsageError(
+            f"the metric '{metric}' needs a dataset; without one, choose from: {', '.join(names)}"
+        )
     return Dataset(
         name=name, title=name, metrics=(metric,), answer=Answer(kind=kind, alternatives=alternatives)
     )
+
+
+def _without_dataset(kind: AnswerKind) -> list[str]:
+    """Return the metrics of answers of a kind that need no declared dataset."""
+    known = ((name, metric_of(name, kind)) for name in fitting(kind))
+    return [name for name, metric in known if not (metric.unit or metric.ratings)]
 
 
 def scored_elsewhere(dataset: Dataset | None) -> Dataset:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from merilo.errors import UsageError, argument
-from merilo.statistics import FloatArray
+
+if TYPE_CHECKING:
+    from merilo.statistics import FloatArray
 
 #: Why J and its parts are missing.
 NO_RATER: Final = (

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Answer, AnswerKind, Given
-from merilo.metrics.detox import Ratings
-from merilo.statistics import FloatArray
-from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.metrics.detox import Ratings
+    from merilo.statistics import FloatArray
+    from merilo.statistics.intervals import Interval
 
 #: The points of answers, shape (n,), from the form of answers, the item of each answer, and the answers.
 Points: TypeAlias = Callable[[Answer, Sequence[Item], Sequence[Given]], Sequence[float]]
 #: The values of a metric, shape (rows,), from the gold and the answer of each cell, and the weight of each cell in each
 #: row, shape (rows, cells). A row whose gold or answers do not vary has the value 0 if the metric is not defined there.
-Statistic: TypeAlias = Callable[[Sequence[str], Sequence[str], FloatArray], FloatArray]
+Statistic: TypeAlias = Callable[[Sequence[str], Sequence[str], "FloatArray"], "FloatArray"]
 
 #: A statistic does not count a label, or a variance, below this share: intervals probe it with smaller weights.
 NEGLIGIBLE: Final = 1e-7

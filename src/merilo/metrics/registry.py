@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from merilo.errors import UsageError
-from merilo.metrics import correlation, detox, exam, labels, slots, squad
+from merilo.metrics import detox, exam, labels, slots, squad
 from merilo.metrics.answers import AnswerKind
-from merilo.metrics.detox import Ratings
-from merilo.metrics.metric import Metric
+from merilo.metrics.metric import Metric, Statistic
 from merilo.metrics.pass_at_k import pass_metric
-from merilo.statistics import FloatArray
 from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.metrics.detox import Ratings
+    from merilo.statistics import FloatArray
 
 _Kinds = frozenset[AnswerKind]
 _CLOSED: Final[_Kinds] = frozenset({"choice", "integer", "label"})
@@ -36,6 +39,16 @@ def _rated(name: str, ratings: Callable[[Ratings], FloatArray], title: Text, *di
     return Metric(name, _TEXT, ratings=ratings, title=title, display=display)
 
 
+def _statistic(module: str, name: str) -> Statistic:
+    """Return a statistic whose module is imported when it is computed: without it, no metric needs NumPy."""
+
+    def computed(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> FloatArray:
+        statistic: Statistic = getattr(import_module(f"merilo.metrics.{module}"), name)
+        return statistic(gold, answers, weight)
+
+    return computed
+
+
 _ALL: Final = (
     Metric(
         "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
@@ -49,17 +62,23 @@ _ALL: Final = (
     Metric(
         "f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")
     ),
-    Metric("f1_macro", _CLOSED, statistic=labels.f1_macro, title=Text("macro F1"), display=_MACRO),
+    Metric(
+        "f1_macro",
+        _CLOSED,
+        statistic=_statistic("label_statistics", "f1_macro"),
+        title=Text("macro F1"),
+        display=_MACRO,
+    ),
     Metric(
         "mcc",
         _CLOSED | {"criteria"},
-        statistic=labels.mcc,
+        statistic=_statistic("label_statistics", "mcc"),
         bounds=_CORRELATION,
         title=Text("Matthews correlation coefficient"),
         display=_MATTHEWS,
     ),
-    Metric("pearson", _WRITTEN, statistic=correlation.pearson, bounds=_CORRELATION),
-    Metric("spearman", _WRITTEN, statistic=correlation.spearman, bounds=_CORRELATION),
+    Metric("pearson", _WRITTEN, statistic=_statistic("correlation", "pearson"), bounds=_CORRELATION),
+    Metric("spearman", _WRITTEN, statistic=_statistic("correlation", "spearman"), bounds=_CORRELATION),
     Metric("intent_exact_match", _SLOTS, slots.intent_points, exact=True),
     Metric("slots_f1", _SLOTS, slots.slot_points),
     Metric(

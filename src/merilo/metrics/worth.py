@@ -16,11 +16,11 @@ import numpy as np
 
 from merilo.items import Item
 from merilo.metrics.answers import gold_label
+from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.metric import Statistic
 from merilo.metrics.registry import fitting, metric_of
 from merilo.metrics.scoring import (
     Part,
-    Scoring,
     influences_on,
     items_alike,
     mean_factors,

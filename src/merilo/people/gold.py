@@ -413,7 +413,8 @@ def _refuse_several_rows(sides: _Sides, rows: pl.DataFrame, key: _Key, scored_by
         gold = f"another gold answer ('{shortened(second[_GOLD])}', not '{shortened(first[_GOLD])}')"
         what = "the same gold answer" if first[_GOLD] == second[_GOLD] else gold
         if differing := [name for name in unseen or others if first[name] != second[name]]:
-            what += f"; the rows differ in {listed(differing)}, which the pool does not have"
+            what += f"; the rows differ in {listed(differing)}, which the pool does not have: add "
+            what += listed([f"a column '{name.rpartition('.')[2]}'" for name in differing])
         said = f"has the same {listed(key.fields)} as row {first['row']} and {what}"
         raise DataError(said, file=sides.file.path, row=second["row"])
 

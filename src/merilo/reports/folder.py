@@ -42,7 +42,7 @@ from merilo.reports.page import page
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json, as_text
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE
-from merilo.text import Language, Text, joined
+from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.version import __version__
 
 #: The dataset's own files that get the human baseline.
@@ -201,14 +201,15 @@ def _texts(
     languages: Sequence[Language],
     cards: Mapping[str, bytes],
 ) -> dict[str, bytes]:
-    """Write the section of cards and the message with costs in each language, and set the section in the cards."""
+    """Write the section of cards and the message with costs in the study's languages, and set it in the cards."""
     files = {}
-    for language in languages:
-        submitted = META_FILE in cards
+    submitted = META_FILE in cards
+    for language in LANGUAGES:
         section = human_baseline(baseline, plan, language, submitted=submitted)
-        files[f"human_baseline_{language}.md"] = f"{section}\n".encode()
-        message = cost_text(baseline, plan, language, submitted=submitted)
-        files[f"cost_{language}.md"] = message.encode()
+        if language in languages:
+            files[f"human_baseline_{language}.md"] = f"{section}\n".encode()
+            message = cost_text(baseline, plan, language, submitted=submitted)
+            files[f"cost_{language}.md"] = message.encode()
         if (name := f"raw_readme_{language}.json") in cards:
             files[name] = readme_with_section(cards[name], section, name)
     return files
