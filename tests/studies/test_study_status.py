@@ -91,8 +91,9 @@ def test_the_estimate_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
     assert "acc so far" in told.out
     assert "biases the result" in told.err
     estimate = merilo("study", "status", folder.path, "--show-estimate", "--json", "-").json["estimate"]
-    assert estimate["metric"] == "acc"
-    assert 0 <= estimate["low"] <= estimate["value"] <= estimate["high"] <= 1
+    low, high = estimate["ci95"]
+    assert estimate["name"] == "acc"
+    assert 0 <= low <= estimate["value"] <= high <= 1
 
 
 def test_a_second_answer_of_one_person_is_told_and_named_as_the_problem(tmp_path: Path) -> None:

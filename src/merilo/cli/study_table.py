@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from merilo.cli.output import interval, number, show, show_table
+from merilo.cli.output import number, show, show_table
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
-from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.study_status import StudyStatus
-from merilo.statistics.intervals import Interval
+from merilo.reports.table import estimate_text
 from merilo.studies.collected import ImportedStudy
 from merilo.studies.creation import CreatedStudy
 from merilo.studies.plan_checks import StudyCheck
@@ -209,18 +208,10 @@ def _work_rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
             ),
         )
     if found.estimate:
-        one = found.estimate
-        sure = None if one.low is None or one.high is None else Interval(one.low, one.high)
-        yield (
-            Text("{metric} so far", metric=one.metric),
-            Text(
-                "{value:.3f}{interval}{over} on {n:# item|# items}",
-                value=one.value,
-                interval=interval(sure),
-                over="" if one.over_annotators or sure is None else f" {OVER_ITEMS_ALONE}",
-                n=one.n,
-            ),
+        so_far = Text(
+            "{estimate} on {n:# item|# items}", estimate=estimate_text(found.estimate), n=found.estimate.n
         )
+        yield Text("{metric} so far", metric=found.estimate.name), so_far
 
 
 def _show_annotators(found: StudyStatus) -> None:

@@ -8,24 +8,6 @@ from typing import Final
 from merilo.metrics.registry import display_of, plain_name, title_of
 from merilo.text import Text, joined
 
-#: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in
-#: column heads.
-OVER_ITEMS_ALONE: Final = Text("over items alone")
-
-#: A cell without a value.
-EMPTY: Final = "—"
-
-
-def counted(n: int, noun: str) -> str:
-    """Format a number with its noun in the singular or plural.
-
-    Example:
-        >>> counted(1, "item"), counted(2, "item")
-        ('1 item', '2 items')
-    """
-    return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
 #: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact
 #: match are both
 #: the share of answers that equal the gold answer.

@@ -6,18 +6,18 @@ The estimate is left out unless it is asked for: whoever sees it may stop the st
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 from pydantic_core import to_jsonable_python
 
-from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import declared
 from merilo.baselines.pipeline import agreement_of, clean, count_votes, judge
 from merilo.baselines.study_input import StudyInput, gold_of
 from merilo.errors import DataError, UsageError, for_library
+from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
 from merilo.people.cost import Cost, cost
 from merilo.people.quality.controls import judged_annotators
@@ -58,27 +58,6 @@ class AnnotatorProgress:
     hourly: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class StudyEstimate:
-    """The main metric so far.
-
-    Attributes:
-        metric: its name.
-        value: the estimate.
-        low: the lower bound of its interval.
-        high: the upper bound.
-        n: the number of items.
-        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
-    """
-
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    over_annotators: bool
-
-
 #: The field of an item's id in the answers of a study.
 ID: Final = "id"
 
@@ -115,9 +94,9 @@ class StudyStatus:
     study: str
     arm: str
     frozen: bool
-    files: int
     items: int
     overlap: int
+    files: int = 0
     answers: int = 0
     counted: int = 0
     planned: int
@@ -133,7 +112,7 @@ class StudyStatus:
     cost: Cost | None = None
     planned_pay: int = 0
     problem: str = ""
-    estimate: StudyEstimate | None = None
+    estimate: Estimate | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return the status as JSON; without `estimate` unless it was asked for."""
@@ -162,41 +141,32 @@ def study_status(
         DataError: the imported answers were changed.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, group = arm_of(folder, arm)
+    name, _ = arm_of(folder, arm)
     imports = read_imports(folder)
-    items = len(folder.items())
-    begun = name in imports.tables
-    if not begun:
-        planned = items * group.overlap
-        return StudyStatus(
-            study=folder.plan.study,
-            arm=name,
-            frozen=folder.frozen,
-            files=0,
-            items=items,
-            overlap=group.overlap,
-            planned=planned,
-            missing=planned,
-            missing_by={group.overlap: items},
-        )
-    return status_of(
-        folder,
-        name,
-        study_responses(folder, arm=name),
-        files=sum(one.arm == name for one in imports.files),
-        planned_pay=imports.tables[name].planned_pay,
-        estimate=estimate,
+    if name not in imports.tables:
+        return _unanswered(folder, name)
+    status = status_of(folder, name, study_responses(folder, arm=name), estimate=estimate)
+    files = sum(file.arm == name for file in imports.files)
+    return replace(status, files=files, planned_pay=imports.tables[name].planned_pay)
+
+
+def _unanswered(folder: StudyFolder, arm: str) -> StudyStatus:
+    """Return the status of a group of annotators before its first answer."""
+    overlap, items = folder.plan.arms[arm].overlap, len(folder.items())
+    return StudyStatus(
+        study=folder.plan.study,
+        arm=arm,
+        frozen=folder.frozen,
+        items=items,
+        overlap=overlap,
+        planned=items * overlap,
+        missing=items * overlap,
+        missing_by={overlap: items},
     )
 
 
 def status_of(
-    folder: StudyFolder,
-    name: str,
-    responses: StudyResponses,
-    *,
-    files: int = 0,
-    planned_pay: int = 0,
-    estimate: bool = False,
+    folder: StudyFolder, name: str, responses: StudyResponses, *, estimate: bool = False
 ) -> StudyStatus:
     """Tell how far a group of annotators is that gave these answers.
 
@@ -204,61 +174,45 @@ def status_of(
         folder: the study.
         name: the group.
         responses: the group's answers.
-        files: the number of files that they were imported from.
-        planned_pay: answers whose pay is that of the plan.
         estimate: also compute the main metric so far.
     """
-    group, ids = folder.plan.arms[name], [str(one.item.id) for one in folder.items()]
-    screened, problem = _screened(folder, name, responses)
-    made = None
-    if estimate and not problem:
-        made, problem = _baseline(folder, name, responses)
-    tests = _tests(responses)
-    excluded = set() if screened is None else set(screened.annotators.filter("excluded")["annotator"])
-    counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped")).unique(
-        ["item", "respondent"]
-    )
-    people = dict(counted.group_by("item").agg(pl.col("respondent").n_unique()).iter_rows())
-    answered = responses.items.filter(pl.col("item").is_in(list(people))).select("item", ID)
-    found = {str(one): people[item] for item, one in answered.iter_rows()}
-    given = [found.get(one, 0) for one in ids]
-    may_answer = _who_may_answer(folder, group, responses, tests) if group.skip_own else {}
+    group, tests = folder.plan.arms[name], _tests(responses)
+    main, screened = None, _screened(folder, name, responses)
+    if estimate and not screened.problem:
+        try:
+            main = study_baseline(folder, arm=name, responses=responses).evidence.estimates.headline
+        except (DataError, UsageError) as error:
+            screened = screened._replace(problem=for_library(error.marked))
+    excluded = screened.annotators.filter("excluded")["annotator"].to_list()
+    counted = tests.filter(~pl.col("respondent").is_in(excluded) & ~pl.col("skipped"))
+    counted = counted.unique(["item", "respondent"])
+    answered = dict(counted.group_by(ID).len().iter_rows())
+    may_answer = _who_may_answer(folder, group, tests) if group.skip_own else {}
+    have = {str(task.item.id): answered.get(str(task.item.id), 0) for task in folder.items()}
     left = Counter(
-        max(0, min(group.overlap, may_answer.get(one, group.overlap)) - n)
-        for one, n in zip(ids, given, strict=True)
+        max(0, min(group.overlap, may_answer.get(item, group.overlap)) - n) for item, n in have.items()
     )
-    paid = cost(responses, group.pay.currency)
-    seconds = paid.median_seconds
-    missing = sum(lacking * number for lacking, number in left.items())
-    return StudyStatus(
-        study=folder.plan.study,
-        arm=name,
-        frozen=folder.frozen,
-        files=files,
-        items=len(ids),
-        overlap=group.overlap,
+    missing, paid = sum(lacking * n for lacking, n in left.items()), cost(responses, group.pay.currency)
+    return replace(
+        _unanswered(folder, name),
         answers=tests.filter(~pl.col("skipped")).height,
         counted=counted.height,
-        planned=len(ids) * group.overlap,
         missing=missing,
         missing_by=dict(sorted(left.items())),
-        surplus=sum(n > group.overlap for n in given),
-        annotators=_annotators(responses, tests, screened),
+        surplus=sum(n > group.overlap for n in have.values()),
+        annotators=_annotators(responses, tests, screened.annotators),
         repeated=tests.height - tests.select("item", "respondent").unique().height,
-        alpha=screened.alpha if screened else None,
-        low_agreement=screened.low_agreement if screened else None,
-        per_hour=None if not paid.hours else responses.table.height / paid.hours,
-        hours_left=None if seconds is None else missing * seconds / 3600,
+        alpha=screened.alpha,
+        low_agreement=screened.low_agreement,
+        per_hour=responses.table.height / paid.hours if paid.hours else None,
+        hours_left=None if paid.median_seconds is None else missing * paid.median_seconds / 3600,
         cost=paid,
-        planned_pay=planned_pay,
-        problem=problem,
-        estimate=_estimate(made) if made else None,
+        problem=screened.problem,
+        estimate=main,
     )
 
 
-def _who_may_answer(
-    folder: StudyFolder, group: Arm, responses: StudyResponses, tests: pl.DataFrame
-) -> dict[str, int]:
+def _who_may_answer(folder: StudyFolder, group: Arm, tests: pl.DataFrame) -> dict[str, int]:
     """Return N - k of every item by id: the experts of its domain without those who may have written it.
 
     N is the number of experts who have answered items of the domain, or the overlap if that is larger; k counts marks,
@@ -267,8 +221,7 @@ def _who_may_answer(
     items = {str(one.item.id): one.item for one in folder.items()}
     field = author_field(list(items.values()))
     domains = {name: domain_of(item, group.domain) for name, item in items.items()}
-    named = tests.join(responses.items.select("item", pl.col(ID).cast(pl.String)), on="item")
-    named = named.with_columns(pl.col(ID).replace_strict(domains, default="").alias("domain"))
+    named = tests.with_columns(pl.col(ID).replace_strict(domains, default="").alias("domain"))
     experts = dict(named.group_by("domain").agg(pl.col("respondent").n_unique()).iter_rows())
     hidden, marks = (
         Counter(named.filter(rows)[ID].to_list())
@@ -282,104 +235,76 @@ def _who_may_answer(
 
 
 class _Screened(NamedTuple):
-    """The annotators as the baseline judges them, and the agreement of the answers that count.
-
-    Attributes:
-        annotators: one row for each annotator.
-        alpha: Krippendorff's alpha; `None` if it is not defined.
-        low_agreement: the share of answered items without a majority; `None` for programs.
-    """
+    """The annotators as the baseline judges them, the agreement of the answers that count, or why there is none yet."""
 
     annotators: pl.DataFrame
-    alpha: float | None
-    low_agreement: float | None
+    alpha: float | None = None
+    low_agreement: float | None = None
+    problem: str = ""
 
 
-def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[_Screened | None, str]:
-    """The first steps of the baseline, or why they cannot be made yet."""
+#: The judgement of an annotator: columns of the baseline's table.
+_JUDGED: Final = {
+    "annotator": pl.String, "control_accuracy": pl.Float64, "excluded": pl.Boolean, "median_seconds": pl.Float64
+}  # fmt: skip
+
+
+def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> _Screened:
+    """Return what the first steps of the baseline give; no agreement of programs, which texts cannot tell apart."""
     try:
         plan = frozen_plan(folder)
         dataset = folder.declared()
         settings = plan.settings(plan.arms.get(arm, folder.plan.arms[arm]))
         declaration = declared(dataset, settings)
-        if declaration.judged or dataset.answer.kind == "program":  # as texts, programs cannot be compared
-            annotators = judged_annotators(
-                responses,
-                min_control_accuracy=settings.min_control_accuracy,
-                min_controls=settings.min_controls,
+        if declaration.judged or dataset.answer.kind == "program":
+            thresholds = settings.min_control_accuracy, settings.min_controls
+            return _Screened(
+                judged_annotators(responses, min_control_accuracy=thresholds[0], min_controls=thresholds[1])
             )
-            return _Screened(annotators, None, None), ""
         gold = gold_of(responses, dataset, gold_file(folder), None, None)
         study = StudyInput(responses=responses, dataset=dataset, gold=gold)
         answers = clean(study, declaration, settings)
         annotators = judge(answers, study, settings)
         pool = count_votes(answers, annotators, declaration, settings)
     except (DataError, UsageError) as error:
-        return None, for_library(error.marked)
+        return _Screened(pl.DataFrame(schema=_JUDGED), problem=for_library(error.marked))
+    decided = int((majority(pool.votes, pool.needed(settings.min_votes)).label >= 0).sum())
     alpha = agreement_of(pool, settings).krippendorff_alpha
-    by_majority = majority(pool.votes, pool.needed(settings.min_votes))
-    decided = int((by_majority.label >= 0).sum())
-    return _Screened(annotators, alpha, 1 - decided / answers.items.height), ""
-
-
-def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[Baseline | None, str]:
-    """The baseline so far, or why there is none yet."""
-    try:
-        return study_baseline(folder, arm=arm, responses=responses), ""
-    except (DataError, UsageError) as error:
-        return None, for_library(error.marked)
+    return _Screened(annotators, alpha, 1 - decided / answers.items.height)
 
 
 def _tests(responses: Responses) -> pl.DataFrame:
-    """The answers to items of the test: `item`, `respondent`, `skipped`, and `hidden` if it was not shown."""
+    """Return the answers to items of the test: item, `id`, respondent, and whether it was skipped or not shown."""
     mine = {text: may_be_mine(text) for text in responses.table["answer"].unique().to_list()}
     skipped = pl.col("answer").replace_strict(mine, return_dtype=pl.Boolean) if mine else pl.lit(value=False)
-    return responses.table.filter(~pl.col("is_control")).select(
+    answers = responses.table.filter(~pl.col("is_control")).select(
         "item", "respondent", skipped.alias("skipped"), hidden=pl.col("answer").eq_missing(NOT_SHOWN)
     )
+    return answers.join(responses.items.select("item", pl.col(ID).cast(pl.String)), on="item", how="left")
 
 
 def _annotators(
-    responses: Responses, tests: pl.DataFrame, screened: _Screened | None
+    responses: Responses, tests: pl.DataFrame, judged: pl.DataFrame
 ) -> tuple[AnnotatorProgress, ...]:
-    judged = [] if screened is None else screened.annotators.iter_rows(named=True)
-    known = {row["annotator"]: row for row in judged}
-    skipped = dict(tests.group_by("respondent").agg(pl.col("skipped").sum()).iter_rows())
-    pages = (
+    """Return the work of each annotator, those with most answers first."""
+    hourly = (
         responses.table.filter(pl.col("answer").ne_missing(NOT_SHOWN))
         .with_columns(page_of().alias("page"))
         .unique(["respondent", "page"], keep="first", maintain_order=True)
         .drop_nulls(["page_seconds", "page_reward"])
-        .group_by("respondent")
+        .group_by(annotator="respondent")
         .agg(pl.col("page_seconds").sum(), pl.col("page_reward").sum())
+        .filter(pl.col("page_seconds") > 0)
+        .select("annotator", hourly=(pl.col("page_reward") / pl.col("page_seconds") * 3600).round(6))
     )
-    hourly = {
-        who: round(reward / seconds * 3600, 6) for who, seconds, reward in pages.iter_rows() if seconds > 0
-    }
-    controls = responses.table.group_by("respondent").agg(
-        pl.col("is_control").sum().alias("controls"), (~pl.col("is_control")).sum().alias("tests")
+    work = tests.group_by(annotator="respondent").agg(
+        pl.col("skipped").sum(), answers=(~pl.col("skipped")).sum()
     )
-    found = []
-    for who, asked, answered in controls.iter_rows():
-        row = known.get(who, {})
-        found.append(
-            AnnotatorProgress(
-                annotator=who,
-                answers=answered - skipped.get(who, 0),
-                skipped=skipped.get(who, 0),
-                controls=asked,
-                control_accuracy=row.get("control_accuracy"),
-                excluded=bool(row.get("excluded", False)),
-                median_seconds=row.get("median_seconds"),
-                hourly=hourly.get(who),
-            )
-        )
-    return tuple(sorted(found, key=lambda one: (-one.answers, one.annotator)))
-
-
-def _estimate(made: Baseline) -> StudyEstimate | None:
-    main = made.evidence.estimates.headline
-    if main is None:
-        return None
-    low, high = main.ci95 or (None, None)
-    return StudyEstimate(main.name, main.value or 0.0, low, high, main.n, over_annotators=True)
+    people = responses.table.group_by(annotator="respondent").agg(controls=pl.col("is_control").sum())
+    for table in (work, judged.select(list(_JUDGED)), hourly):
+        people = people.join(table, on="annotator", how="left")
+    filled = people.with_columns(
+        pl.col("answers", "skipped").fill_null(0), pl.col("excluded").fill_null(value=False)
+    )
+    rows = filled.sort(["answers", "annotator"], descending=[True, False]).iter_rows(named=True)
+    return tuple(AnnotatorProgress(**row) for row in rows)
