@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from merilo.baselines.arms import EVERYBODY, EXPERTS, PEOPLE
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.findings import STATUSES
 from merilo.estimate import Estimate
+from merilo.reports.facts import status
 from merilo.reports.table import Bar, Cell, Section, Table
 from merilo.text import Money, Text
 
@@ -43,8 +43,7 @@ def _facts(one: Baseline) -> Iterator[tuple[Text, Cell]]:
     counts, people, responses = one.item_counts, one.annotator_counts, one.response_counts
     metric, single = next(iter(one.main_metrics.values()), None), one.single_person
     alpha, cost = one.agreement.krippendorff_alpha, one.cost
-    statuses = {name: text for name, (text, *_) in STATUSES.items()}
-    yield Text("status"), next((text for name, text in statuses.items() if name == one.status), one.status)
+    yield Text("status"), status(one)
     yield Text("consensus", context="column"), metric
     yield Text("single person"), single
     yield Text("items with a consensus"), f"{counts.consensus or 0} / {counts.total or 0}"

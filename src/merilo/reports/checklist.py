@@ -6,6 +6,7 @@ says is left to the author.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,11 +18,11 @@ from jinja2 import ChainableUndefined, Environment, TemplateError
 from merilo.baselines.baseline import Baseline
 from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import DataError
-from merilo.records import list_at, mapping_at, number_at
+from merilo.records import count_at, mapping_at, number_at
 from merilo.reports.facts import PlannedBaseline
 from merilo.reports.table import markdown, markdown_table, one_line
 from merilo.strict_json import Json
-from merilo.text import Given, Money, formatted
+from merilo.text import LANGUAGES, Given, Money, Text, formatted
 
 #: The source of the questions.
 SOURCE: Final = (
@@ -30,6 +31,9 @@ SOURCE: Final = (
 )
 
 _OPEN: Final = "*(the author answers)*"
+
+#: A pattern of rules that speak of AI tools, for each language.
+_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
 
 #: Kinds of people in a plan.
 _KINDS: Final = {
@@ -121,10 +125,10 @@ def _known(
     page_pay = number_at(plan, "arms", "people", "pay", "per_page")
     each = page_pay
     if each and cost.pages and cost.pages == cost.answers:  # paid by the answer, at the rate of a page
-        each /= facts.conditions.items_per_page or 1
+        each /= count_at(plan, "arms", "people", "items_per_page") or 1
     paid = each is not None and cost.total is not None and cost.pages is not None
     came = baseline.participation
-    drawn = facts.conditions.subset
+    drawn = facts.subset
     return {
         "b": baseline.to_json(),
         "plan": plan or {},
@@ -156,13 +160,18 @@ def _known(
         "page_pay": page_pay,
         "alike": paid
         and abs((cost.total or 0) - (each or 0) * (cost.pages or 0)) < 0.005 * max(cost.total or 0, 1),
-        "rules": [rule.en for rule in facts.conditions.restrictions] if list_at(plan, "restrictions") else [],
-        "forbidden": facts.conditions.ai_forbidden,
+        "rules": [rule.en for rule in facts.restrictions],
+        "forbidden": any(map(_speaks_of_ai, facts.restrictions)),
         "personal": [
             f"{Given(one.question).en} {'; '.join(f'{name.en}: {n}' for name, n in one.texts)}"
             for one in (came.personal if came else ())
         ],
     }
+
+
+def _speaks_of_ai(rule: Given) -> bool:
+    """Return whether a rule speaks of AI tools, in any language."""
+    return any(re.search(_AI.in_language(one), rule.in_language(one), re.IGNORECASE) for one in LANGUAGES)
 
 
 def checklist_markdown(found: Mapping[str, ChecklistAnswer]) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import UsageError
 from merilo.estimate import Estimate
 from merilo.people.cost import paid_work
+from merilo.people.platforms import NAMES
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.records import Span, count_at, list_at, number_at, text_at, value_at
 from merilo.reports.estimates import metric_title
@@ -41,16 +42,6 @@ Role: TypeAlias = Literal["people", "experts"]
 
 #: The maximum number of rows of a table; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
-
-#: A pattern of rules that speak of AI tools, for each language.
-_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
-
-_PLATFORMS: Final = {
-    "toloka": "Toloka",
-    "abc": "ABC Elementary",
-    "label-studio": "Label Studio",
-    "mturk": "Amazon Mechanical Turk",
-}
 
 #: How items are decided: the name of a count of the record -> its name after "a consensus was reached".
 WAYS: Final = {
@@ -85,41 +76,6 @@ REASONS: Final = {
     "without_annotator": Text("without an annotator"),
     "excluded_annotator": Text("by an excluded annotator"),
 }
-
-
-class Conditions(NamedTuple):
-    """Under which conditions people answered, by the plan; empty without a plan.
-
-    Attributes:
-        planned: whether there is a plan.
-        trained: with which share of right answers to training items people were admitted.
-        restrictions: the rules, without full stops.
-        time_limit: seconds for an item.
-        skip_own: whether people skipped items that they may have written.
-        overlap: the planned number of answers an item.
-        subset: the number of drawn items, of how many, and the fields whose distribution was kept.
-        untrained: whether the plan asks people without special training.
-        items_per_page: tasks on a page.
-    """
-
-    planned: bool = False
-    trained: float | None = None
-    restrictions: tuple[Given, ...] = ()
-    time_limit: float | None = None
-    skip_own: bool = False
-    overlap: int | None = None
-    subset: tuple[int, int, tuple[str, ...]] | None = None
-    untrained: bool = False
-    items_per_page: int | None = None
-
-    @property
-    def ai_forbidden(self) -> bool:
-        """Return whether a rule speaks of AI tools."""
-        return any(
-            re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
-            for rule in self.restrictions
-            for language in LANGUAGES
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +115,8 @@ class PlannedBaseline:
     @property
     def platform_name(self) -> str | None:
         """Return the name of the platform; `None` if it is not known."""
-        return _PLATFORMS.get(self.platform or text_at(self.record.parameters, "platform") or "")
+        code = self.platform or text_at(self.record.parameters, "platform")
+        return next((name for platform, name in NAMES.items() if platform == code != "table"), None)
 
     @property
     def of_benchmark(self) -> bool:
@@ -176,26 +133,20 @@ class PlannedBaseline:
         return LANGUAGES if re.search("[а-яё]", str(first), re.IGNORECASE) else ("en",)
 
     @property
-    def conditions(self) -> Conditions:
-        """Return the conditions by the plan."""
-        plan, role = self.plan, self.role
-        if not plan:
-            return Conditions()
-        size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
+    def restrictions(self) -> list[Given]:
+        """Return the rules of the plan, without full stops."""
+        return [*filter(None, map(_restriction, list_at(self.plan, "restrictions")))]
+
+    @property
+    def subset(self) -> tuple[int, int, tuple[str, ...]] | None:
+        """Return how many items were drawn, of how many, and the fields whose distribution was kept; else `None`."""
+        size, of = count_at(self.plan, "subset", "size"), count_at(self.plan, "subset", "of")
         # An even draw keeps the distribution of no field.
-        kept = [] if text_at(plan, "subset", "method") == "even" else list_at(plan, "subset", "fields")
-        fields = tuple(one_line(str(name)) for name in kept)
-        return Conditions(
-            planned=True,
-            trained=number_at(plan, "training", "threshold"),
-            restrictions=tuple(filter(None, map(_restriction, list_at(plan, "restrictions")))),
-            time_limit=number_at(plan, "arms", role, "time_limit"),
-            skip_own=value_at(plan, "arms", role, "skip_own") is True,
-            overlap=count_at(plan, "arms", role, "overlap"),
-            subset=(size, of, fields) if size is not None and of is not None and size < of else None,
-            items_per_page=count_at(plan, "arms", role, "items_per_page"),
-            untrained=text_at(plan, "arms", role, "kind") in {"basic", "untrained"},
-        )
+        even = text_at(self.plan, "subset", "method") == "even"
+        fields = [] if even else list_at(self.plan, "subset", "fields")
+        if size is None or of is None or size >= of:
+            return None
+        return size, of, tuple(one_line(str(name)) for name in fields)
 
 
 def _restriction(rule: Json) -> Given | None:
@@ -240,17 +191,13 @@ def status(record: Baseline) -> Text | str:
     return next((text for name, (text, *_) in STATUSES.items() if name == record.status), record.status)
 
 
-def findings(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...]]:
-    """Return what the reader must know, a sentence each: why the result says nothing, and the rest."""
-    first, others = (
-        tuple(
-            Text("{text:capital}.", text=one.sentence)
-            for one in study.record.findings
-            if (one.rejects or one.code == SIMULATED) == void
-        )
-        for void in (True, False)
+def findings(study: PlannedBaseline, *, void: bool) -> tuple[Text, ...]:
+    """Return what the reader must know, a sentence each: why the result says nothing if `void`, else the rest."""
+    return tuple(
+        Text("{text:capital}.", text=one.sentence)
+        for one in study.record.findings
+        if (one.rejects or one.code == SIMULATED) == void
     )
-    return first, others
 
 
 def headline(study: PlannedBaseline) -> list[Text]:
@@ -260,7 +207,7 @@ def headline(study: PlannedBaseline) -> list[Text]:
 
 def _result(study: PlannedBaseline) -> Iterator[Text]:
     record = study.record
-    yield from findings(study)[0]
+    yield from findings(study, void=True)
     for name, estimate in record.main_metrics.items():
         yield _measured(study, name, estimate)
         if alone := _majority_alone(record, name):
@@ -401,57 +348,56 @@ def group_tables(record: Baseline) -> Iterator[Table]:
     """Yield a table of the metrics by group that the dataset declares, and of the groups of each field."""
     estimate, items = Text("estimate"), Text("items", context="column")
     head = (Text("group"), Text("from {low:g} to {high:g}", low=0, high=1), estimate, items)
-    declared = {name: one for name, one in record.metrics.items() if "." in name and one.value is not None}
-    if declared:
-        rows = tuple(
-            (joined([metric_title(name)]), Bar.of(one), one, one.n) for name, one in declared.items()
-        )
-        yield Table(Text("By group"), head, rows)
-    if record.groups:
-        lines = tuple((one_line(one.name), Bar.of(one), one, one.n) for one in record.groups)
-        yield Table(Text("By field"), head, lines)
+    declared = [
+        (joined([metric_title(name)]), one)
+        for name, one in record.metrics.items()
+        if "." in name and one.value is not None
+    ]
+    fields = [(one_line(one.name), one) for one in record.groups]
+    for title, groups in ((Text("By group"), declared), (Text("By field"), fields)):
+        if groups:
+            yield Table(title, head, tuple((name, Bar.of(one), one, one.n) for name, one in groups))
 
 
 # People
 
 
 def _people(study: PlannedBaseline) -> Iterator[Text]:
-    record, known, role = study.record, study.conditions, study.role
+    record, plan, role = study.record, study.plan, study.role
     people, dropped = record.annotator_counts.total, record.response_counts.dropped
-    platform = study.platform_name
+    platform, trained = study.platform_name, number_at(plan, "training", "threshold")
+    untrained = text_at(plan, "arms", role, "kind") in {"basic", "untrained"} and trained is None
     if people is not None:
         yield Text(
             "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
             people=people,
             role=role,
             platform=Text(" of the crowdsourcing platform {platform}", platform=platform) if platform else "",
-            plain=Text(" without special training") if known.untrained and known.trained is None else "",
+            plain=Text(" without special training") if untrained else "",
         )
-    if known.planned:
+    if plan:
         yield Text(
             "The {role:experts=experts|annotators} saw every item in the form in which models receive it, without "
             "solved examples.",
             role=role,
         )
-    if known.trained is not None:
+    if trained is not None:
         yield Text(
             "They first answered training items; those with at least {trained:%} correct answers were admitted.",
-            trained=known.trained,
+            trained=trained,
         )
-    if known.restrictions:
+    if rules := study.restrictions:
         yield Text(
             "The instruction set {number:this rule|these rules}: {rules}.",
-            number=len(known.restrictions),
-            rules=joined((Text("“{rule}”", rule=rule) for rule in known.restrictions), "; "),
+            number=len(rules),
+            rules=joined((Text("“{rule}”", rule=rule) for rule in rules), "; "),
         )
-    if known.time_limit:
-        yield Text(
-            "The time limit was {time_limit:# second|# seconds} per item.", time_limit=round(known.time_limit)
-        )
+    if limit := number_at(plan, "arms", role, "time_limit"):
+        yield Text("The time limit was {time_limit:# second|# seconds} per item.", time_limit=round(limit))
     if late := dropped.get("late"):
         yield Text("Answers after the time limit ({late}) do not count.", late=late)
     mine, hidden = dropped.get("may_be_mine"), dropped.get("not_shown")
-    if known.skip_own or mine or hidden:
+    if value_at(plan, "arms", role, "skip_own") is True or mine or hidden:
         counts = [
             Text("{n:# time|# times}", n=mine) if mine else "",
             Text("an item was not shown to its author {n:# time|# times}", n=hidden) if hidden else "",
@@ -603,10 +549,10 @@ def _control_tables(evidence: Evidence) -> Iterator[Table]:
 
 
 def _items(study: PlannedBaseline) -> Iterator[Text]:
-    record, known = study.record, study.conditions
+    record = study.record
     items, title = record.item_counts.total, study.title
     of = Text(" of the dataset {title}", title=title) if title else ""
-    drawn, whole, fields = known.subset or (None, None, ())
+    drawn, whole, fields = study.subset or (None, None, ())
     if items is not None and drawn is None:
         yield Text(
             "{role:experts=Expert|Human} performance was measured on {items:# item|# items}{title}.",
@@ -630,7 +576,7 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
         )
         if drawn != items:
             yield Text("Answers were collected for {items:# item|# items}.", items=items)
-    yield from _overlap(record, known.overlap)
+    yield from _overlap(record, count_at(study.plan, "arms", study.role, "overlap"))
     yield from _decided(study)
 
 
@@ -880,32 +826,26 @@ def _undecided(
 # Cost
 
 
-def seconds(value: float) -> Text:
-    """Format a time in seconds, whole from 10 seconds on.
+def measured(value: float) -> float:
+    """Round a time, to a whole number from 10 on.
 
     Example:
-        >>> seconds(26.7).en, seconds(4.46).en
-        ('27 seconds', '4.5 seconds')
+        >>> measured(26.7), measured(4.46)
+        (27, 4.5)
     """
-    return Text("{n:# second|# seconds}", n=round(value, 1) if value < 10 else round(value))
+    return round(value, 1) if value < 10 else round(value)
 
 
 def hours(value: float) -> Text:
-    """Format a time in hours, whole from 10 hours on.
-
-    Example:
-        >>> hours(8.44).en, hours(21.4).en
-        ('8.4 hours', '21 hours')
-    """
-    return Text("{n:# hour|# hours}", n=round(value, 1) if value < 10 else round(value))
+    """Format a time in hours."""
+    return Text("{n:# hour|# hours}", n=measured(value))
 
 
 def _cost(study: PlannedBaseline) -> Iterator[Text]:
     cost, published = study.record.cost, study.record.cost.published_way
     if cost.median_seconds_per_answer is not None:
-        yield Text(
-            "The median time of an answer is {seconds}.", seconds=seconds(cost.median_seconds_per_answer)
-        )
+        each = Text("{n:# second|# seconds}", n=measured(cost.median_seconds_per_answer))
+        yield Text("The median time of an answer is {seconds}.", seconds=each)
     if cost.total is None:
         yield Text("The export has no data on pay.")
         return
@@ -934,7 +874,11 @@ def _cost(study: PlannedBaseline) -> Iterator[Text]:
 
 _SECTIONS: Final[Mapping[str, Callable[[PlannedBaseline], Section]]] = {
     "result": lambda study: Section(
-        "result", result_title(study), (*_result(study),), findings(study)[1], (*_result_tables(study),)
+        "result",
+        result_title(study),
+        (*_result(study),),
+        findings(study, void=False),
+        (*_result_tables(study),),
     ),
     "people": lambda study: Section(
         "people", Text("People"), (*_people(study),), (*_signs(study),), (*_people_tables(study),)

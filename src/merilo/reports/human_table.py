@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline, read_record
-from merilo.baselines.findings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.estimate import Estimate
+from merilo.reports.facts import status
 from merilo.reports.html_page import html_page
 from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
 from merilo.strict_json import Json
@@ -29,11 +29,6 @@ KINDS: Final = {
     "by definition": Text("by definition"),
 }
 
-#: The statuses that the table notes.
-_STATUSES: Final[dict[str, Text]] = {
-    name: text for name, (text, *_) in STATUSES.items() if name != "accepted"
-}
-
 
 class OwnStudy(NamedTuple):
     """The user's own study of a dataset: its folder as given, and the record in it."""
@@ -42,8 +37,7 @@ class OwnStudy(NamedTuple):
     record: Baseline
 
 
-@dataclass(frozen=True, slots=True)
-class HumanRow:
+class HumanRow(NamedTuple):
     """One metric of one dataset.
 
     Attributes:
@@ -60,17 +54,25 @@ class HumanRow:
     dataset: str
     title: str
     metric: str
-    published: tuple[HumanFigure, ...]
-    test: Mapping[str, int]
     study: OwnStudy | None
     first: bool
+    published: tuple[HumanFigure, ...] = ()
+    test: Mapping[str, int] = MappingProxyType({})
     by_group: tuple[HumanFigure, ...] = ()
 
     @property
     def own(self) -> Estimate | None:
         """Return the study's value of this metric."""
-        own = self.study.record.metrics.get(self.metric) if self.study else None
-        return own if own and own.value is not None else None
+        return self._valued(self.study.record.metrics) if self.study else None
+
+    @property
+    def alone(self) -> Estimate | None:
+        """Return the study's value of this metric by majorities alone."""
+        return self._valued(self.study.record.by_majority_alone) if self.study else None
+
+    def _valued(self, estimates: Mapping[str, Estimate]) -> Estimate | None:
+        found = estimates.get(self.metric)
+        return found if found and found.value is not None else None
 
 
 def read_study(folder: Path) -> OwnStudy:
@@ -91,54 +93,43 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
     Args:
         studies: the user's studies.
     """
-    rows: list[HumanRow] = []
     known = names()
-    for name in known:
-        declared = dataset(name)
-        by_group = tuple(one for one in declared.human if one.metric not in declared.metrics)
-        # A text of ruEthics is an item for each of its questions, and the published table counts texts.
-        asked = len({one.metric.partition(".")[0] for one in by_group}) or 1
-        test = {version: size // asked for version, size in declared.sizes.items()}
-        metrics = [
-            metric
-            for metric in declared.metrics
-            if not declared.human or by_group or any(one.metric == metric for one in declared.human)
-        ]
-        for at, study in enumerate([one for one in studies if one.record.dataset == name] or [None]):
-            rows += [
-                HumanRow(
-                    name,
-                    declared.title,
-                    metric,
-                    tuple(one for one in declared.human if one.metric == metric) if not at else (),
-                    test if not position else {},
-                    study,
-                    not position,
-                    by_group if not at else (),
-                )
-                for position, metric in enumerate(metrics)
-            ]
+    rows = [
+        row
+        for name in known
+        for row in _catalogue_rows(name, [one for one in studies if one.record.dataset == name] or [None])
+    ]
     for study in studies:
         own = study.record.dataset or ""
         if own not in known:
-            title = own or study.folder.name
             metrics = [name for name, one in study.record.metrics.items() if one.value is not None] or [""]
-            rows += [
-                HumanRow(own, title, metric, (), {}, study, not position)
-                for position, metric in enumerate(metrics)
-            ]
+            title = own or study.folder.name
+            rows += [HumanRow(own, title, metric, study, not at) for at, metric in enumerate(metrics)]
     return rows
+
+
+def _catalogue_rows(name: str, studies: Sequence[OwnStudy | None]) -> Iterator[HumanRow]:
+    """Yield the rows of a dataset of the catalogue: its metrics with each study, published values with the first."""
+    declared, by_group = dataset(name), group_figures().get(dataset(name).title, ())
+    # A text of ruEthics is an item for each of its questions, and the published table counts texts.
+    asked = len({one.metric.partition(".")[0] for one in by_group}) or 1
+    test = {version: size // asked for version, size in declared.sizes.items()}
+    published = {one.metric for one in declared.human}
+    shown = [one for one in declared.metrics if by_group or not published or one in published]
+    for at, study in enumerate(studies):
+        for place, metric in enumerate(shown):
+            row = HumanRow(name, declared.title, metric, study, first=not place, test={} if place else test)
+            figures = tuple(one for one in declared.human if one.metric == metric)
+            yield row if at else row._replace(published=figures, by_group=by_group)
 
 
 def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
     """Return the published values by group of the datasets that have them, by the dataset's title."""
-    found = {}
-    for name in names():
-        declared = dataset(name)
-        figures = tuple(one for one in declared.human if one.metric not in declared.metrics)
-        if figures:
-            found[declared.title] = figures
-    return found
+    found = {
+        declared.title: tuple(one for one in declared.human if one.metric not in declared.metrics)
+        for declared in map(dataset, names())
+    }
+    return {title: figures for title, figures in found.items() if figures}
 
 
 def table_json(rows: Sequence[HumanRow]) -> Json:
@@ -154,28 +145,28 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
                 for one in row.published
             ],
             "published_by_group": {one.metric: one.value for one in row.by_group},
-            "own": _own_json(row.study, row.own) if row.study and row.own else None,
+            "own": _own_json(row),
         }
         for row in rows
     ]
 
 
-def _own_json(study: OwnStudy, own: Estimate) -> dict[str, Json]:
-    record, alone = study.record, study.record.by_majority_alone.get(own.name)
+def _own_json(row: HumanRow) -> dict[str, Json] | None:
+    if row.study is None or row.own is None:
+        return None
+    record, own, alone = row.study.record, row.own, row.alone
     return {
         "value": own.value,
         "ci95": None if own.ci95 is None else [*own.ci95],
         "n": own.n,
-        "by_majority_alone": {"value": alone.value, "n": alone.n}
-        if alone and alone.value is not None
-        else None,
+        "by_majority_alone": {"value": alone.value, "n": alone.n} if alone else None,
         "people": record.annotator_counts.kept,
         "krippendorff_alpha": record.agreement.krippendorff_alpha,
         "cost": record.cost.total,
         "currency": record.cost.currency,
         "status": record.status,
         "simulated": record.simulated,
-        "folder": shown(study.folder),
+        "folder": shown(row.study.folder),
     }
 
 
@@ -241,16 +232,15 @@ def _cells(row: HumanRow) -> tuple[Cell, ...]:
 
 def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
     """Return the cells of the user's own study; empty ones without it."""
-    study, own = row.study, row.own
+    study, own, alone = row.study, row.own, row.alone
     if study is None or own is None:
         return ("",) * 7
     record, cost = study.record, study.record.cost
-    alone = record.by_majority_alone.get(own.name)
     remarks = [
         Text("simulated") if record.simulated else "",
-        _STATUSES.get(record.status, ""),
+        status(record) if record.status != "accepted" else "",
         Text("by majorities: {alone:.3f}, n = {n}", alone=alone.value, n=alone.n)
-        if alone and alone.value is not None and alone.n != own.n
+        if alone and alone.n != own.n
         else "",
     ]
     report = study.folder / "report.html"
