@@ -193,6 +193,14 @@ def _seed_checks(
         raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
 
 
+def _recorded(options: Mapping[str, Json], jail: Mapping[str, Json], rows: Path, items: Path) -> Provenance:
+    """Return the command that gives the same result, and the files that it reads."""
+    command = command_line(
+        "code score", [rows], {name: one for name, one in options.items() if one is not False}, {}
+    )
+    return provenance(command, [rows, items], {**options, "jail": {**jail}})
+
+
 def score_programs(
     completions: str | Path,
     *,
@@ -261,18 +269,10 @@ def score_programs(
             "python": named(given.python), "packages": named(library), "out": named(folder),
             "outputs": named(submission),
         }  # fmt: skip
-        given_options = {name: value for name, value in options.items() if value is not False}
-        command = command_line("code score", [rows], given_options, {})
-        made = provenance(command, [rows, items], options | {"jail": jail})
+        made = _recorded(options, jail, rows, items)
+        asked, jailed = tuple(k), not given.unsafe_no_sandbox
         result = _scores(
-            tally,
-            census,
-            ledger,
-            entries,
-            asked=tuple(k),
-            seconds=seconds,
-            made=made,
-            jailed=not given.unsafe_no_sandbox,
+            tally, census, ledger, entries, asked=asked, seconds=seconds, made=made, jailed=jailed
         )
         if submission:
             write_outputs(submission, problems, entries, ledger)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -36,6 +37,16 @@ from merilo.studies.study_folder import open_study
 
 #: The settings with the key of the cookies, and with the address at which the site was served last.
 _COOKIE_KEY, _ADDRESS = "cookie key", "address"
+
+
+#: How the server runs.
+_SERVER: Final[dict[str, Any]] = {
+    "ws": "none",
+    "log_level": "error",
+    "access_log": False,
+    "server_header": False,
+    "timeout_graceful_shutdown": 5,
+}
 
 
 def serve_study(
@@ -104,15 +115,7 @@ def serve_study(
                     started(own_address, studies, f"{HOME}{secret}" if secret else "")
 
         settings = uvicorn.Config(
-            make_app(site),
-            http=Http,
-            ws="none",
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=5,
-            proxy_headers=bool(trusted),
-            forwarded_allow_ips=trusted,
+            make_app(site), http=Http, proxy_headers=bool(trusted), forwarded_allow_ips=trusted, **_SERVER
         )
         # What is there now stays as long as the server runs. Searching it for garbage would stop everybody for
         # 0.1 s after every thousand answers.
