@@ -21,7 +21,7 @@ def test_the_folder_is_written_and_verified(base: Path, tmp_path: Path) -> None:
     assert made.status == 0
     written_files = [path for path in (tmp_path / "hb").rglob("*") if path.is_file()]
     assert set(made.json["files"]) == {path.relative_to(tmp_path / "hb").as_posix() for path in written_files}
-    assert "the baseline has no gold answers, so the folder has no metric" in made.json["remarks"]
+    assert any("but no metric" in remark for remark in made.json["remarks"])
     found = merilo("verify", tmp_path / "hb")
     assert (found.status, found.out.splitlines()[-1][:9]) == (0, "verified:")
 

@@ -150,7 +150,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder hb/ of free texts, its notebook run."""
     folder = tmp_path_factory.mktemp("words")
     said = report(base(folder, WORDS, "--by", "domain"), folder / "hb")
-    assert "the gold answers of this dataset are closed" in said
+    assert "The gold answers of this dataset are closed" in said
     run_notebook(folder / "hb")
     return folder / "hb"
 
@@ -231,7 +231,7 @@ def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
 
 def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
     said = report(base(tmp_path, LABELS, "--by", "class"), tmp_path / "hb", "--with-gold")
-    assert "this folder contains them: do not publish it" in said
+    assert "This folder contains closed gold answers: do not publish it" in said
     assert "do not publish it" in (tmp_path / "hb" / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "hb" / "raw" / "gold.csv").exists()
     assert {row["correct"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"true", "false"}
@@ -291,7 +291,7 @@ def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Pa
         said = report(tmp_path / name, tmp_path / f"{name}-hb")
         there = (tmp_path / f"{name}-hb" / "raw" / "gold.csv").exists()
         assert there == (name == "bps")
-        assert ("the gold answers of this dataset are closed" in said) == (name == "lcs")
+        assert ("The gold answers of this dataset are closed" in said) == (name == "lcs")
         content = json.loads((tmp_path / f"{name}-hb" / "baseline.json").read_text(encoding="utf-8"))
         # Everybody is right or wrong on all items: the value would tell each gold answer.
         assert (content["metrics"]["acc"]["value"] is None) == (name == "lcs")

@@ -293,12 +293,8 @@ def planned_margin(folder: Path) -> Margin | None:
 
 def _completed(pair: Pair, asked: _Asked) -> Pair:
     """Add to a row its dataset, its margin, and what counts in the total."""
-    people = asked.people
     model = next(one for one in asked.samples if one.model == pair.row.model)
-    more: dict[str, object] = {
-        "dataset": asked.key,
-        "counted": _counted(people, model, asked.key),
-    }
+    more = {"dataset": asked.key, "counted": _counted(asked.people, model, asked.key)}
     return pair._replace(row=pair.row.model_copy(update=more), margin=asked.margin)
 
 
@@ -307,18 +303,16 @@ def _counted(people: Crowd, model: Samples, key: str) -> tuple[float | None, flo
     if key not in names() or not dataset(key).in_total:
         return None, None
     wanted = dataset(key).metrics
-    theirs = [people.estimates[name].value for name in wanted if name in people.estimates]
-    sides: tuple[list[float | None], list[float | None]] = ([], [])
     try:
-        sides[0].extend(
+        mine = [
             metric_value(replace(people, declaration=with_metric(people.declaration, name)), model)
             for name in wanted
-        )
+        ]
     except MeriloError:
-        sides[0].append(None)
+        mine = []
     rejected = people.evidence is not None and people.evidence.status == "rejected"
-    sides[1].extend(theirs if len(theirs) == len(wanted) and not rejected else [None])
-    return _mean(sides[0]), _mean(sides[1])
+    estimates = [] if rejected else [people.estimates.get(name) for name in wanted]
+    return _mean(mine), _mean([one.value if one else None for one in estimates])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -500,13 +494,9 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
 def _shots(model: Samples, key: str) -> int:
     """Return how many solved examples stood before each question, as the run or the log says it."""
     if model.log:
-        shots = number_at(model.log.asked, "shots")
-        return int(shots or 0)
-    file = Path(model.file)
-    place = file if is_run(file) else file.parent
-    record = (
-        {name.lower(): one for name, one in read_run(place).record.datasets.items()}.get(key.lower())
-        if is_run(place)
-        else None
-    )
+        return int(number_at(model.log.asked, "shots") or 0)
+    place = Path(model.file)
+    place = place if is_run(place) else place.parent
+    datasets = read_run(place).record.datasets if is_run(place) else {}
+    record = next((one for name, one in datasets.items() if name.lower() == key.lower()), None)
     return record.shots if record else 0

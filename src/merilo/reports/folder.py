@@ -276,38 +276,14 @@ def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language])
 
 def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=baseline.dataset or Text("a study"))
-    if baseline.status == "rejected":
-        yield Text(
-            "**The baseline is rejected: too many items have no majority, and the estimate must not be used.**"
-        )
-    if baseline.status == "check the controls":
-        yield Text(
-            "**Check the control items: many of them may have a wrong known answer, or they exclude half of the "
-            "annotators.**"
-        )
+    yield from (joined(["**", text, "**"], "") for text in _warnings(baseline))
     if baseline.simulated:
         yield Text("**The annotators are simulated.**")
     for name, arm in arms_of(baseline, None).items():
         head = [ARM_HEADS.get(name, f"{name}.")] if baseline.arms else []
         yield joined([*head, *headline(arm)])
-    hidden = baseline.gold is not None and baseline.gold.withheld
-    if baseline.gold is None:
-        yield Text(
-            "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and "
-            "cost, but no metric."
-        )
-    elif hidden:
-        yield Text(
-            "The gold answers of this dataset are closed: the files contain neither them nor anything per item that "
-            "follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups "
-            "of fewer than {least} items have no metric.",
-            least=LEAST_ITEMS,
-        )
-    elif is_closed(baseline.evidence.study):
-        yield Text(
-            "**This folder contains closed gold answers: do not publish it. `merilo report` writes a folder without "
-            "them.**"
-        )
+    if about := _about_gold(baseline):
+        yield about
     rows = [
         joined([f"| `{name}` |", content, "|"])
         for name, content in _FILES.items()
@@ -320,7 +296,7 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
         version=__version__,
     )
     yield "```console\nmerilo verify hb\n```"
-    if hidden:
+    if baseline.gold is not None and baseline.gold.withheld:
         yield Text(
             "The command recomputes from `raw/` every value that needs no gold answers, lists those that differ, and "
             "names the values that it cannot recompute."
@@ -329,26 +305,44 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
         yield Text("The command recomputes every value from `raw/` and lists those that differ.")
 
 
+def _warnings(baseline: Baseline) -> Iterator[Text]:
+    """Yield why the baseline must not be used, or not be published yet."""
+    if baseline.status == "rejected":
+        yield Text(
+            "The baseline is rejected: too many items have no majority, and the estimate must not be used."
+        )
+    if baseline.status == "check the controls":
+        yield Text(
+            "Check the control items: many of them may have a wrong known answer, or they exclude half of the "
+            "annotators."
+        )
+    if baseline.gold and not baseline.gold.withheld and is_closed(baseline.evidence.study):
+        yield Text(
+            "This folder contains closed gold answers: do not publish it. `merilo report` writes a folder without them."
+        )
+
+
+def _about_gold(baseline: Baseline) -> Text | None:
+    """Say what the folder lacks without gold answers; `None` if it has them."""
+    if baseline.gold is None:
+        return Text(
+            "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and "
+            "cost, but no metric."
+        )
+    if not baseline.gold.withheld:
+        return None
+    return Text(
+        "The gold answers of this dataset are closed: the files contain neither them nor anything per item that "
+        "follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups "
+        "of fewer than {least} items have no metric.",
+        least=LEAST_ITEMS,
+    )
+
+
 def _remarks(baseline: Baseline, plan: Mapping[str, bytes]) -> Iterator[str]:
     """Yield what the user should know about the folder."""
-    study = baseline.evidence.study
-    if baseline.gold is None:
-        yield "the baseline has no gold answers, so the folder has no metric"
-    elif baseline.gold.withheld:
-        yield (
-            "the gold answers of this dataset are closed, so the folder has none of them and nothing per item that "
-            "follows from them (the option with-gold of merilo report includes them)"
-        )
-    elif is_closed(study):
-        yield (
-            "the gold answers of this dataset are closed, and this folder contains them: do not publish it (merilo "
-            "report writes a folder without them)"
-        )
+    yield from map(str, filter(None, (*_warnings(baseline), _about_gold(baseline))))
     if baseline.programs:
         yield "the folder has the verdicts on the programs, not the programs: verify does not run them again"
-    if baseline.status == "rejected":
-        yield "the baseline is rejected, and every file of the folder says so"
-    if baseline.status == "check the controls":
-        yield "the control items must be checked before the baseline is published: see report.html"
     if plan.get(CHANGES_FILE, b"[]").strip() != b"[]":
         yield f"the plan was changed after it was frozen: {RAW}/{CHANGES_FILE} lists the changes"

@@ -56,21 +56,10 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
         from merilo.reports.study_programs import write_verdicts  # noqa: PLC0415 - only programs need a sandbox
 
         path = write_verdicts(folder, name, path)
-    read = read_answers_table(folder, path, table.fields)
+    read = read_collected(path, folder.declared(), ("id", *table.fields))
     if group.kind == "expert" and group.time_limit is not None:
         read = read.without(answer_seconds() > group.time_limit, "late")
     return replace(read, participation=read_imports(folder).people.get(name))
-
-
-def read_answers_table(folder: StudyFolder, path: Path, fields: Sequence[str]) -> StudyResponses:
-    """Read a table of collected answers.
-
-    Args:
-        folder: the study.
-        path: the table.
-        fields: its columns that hold the items' input fields.
-    """
-    return read_collected(path, folder.declared(), ("id", *fields))
 
 
 def frozen_plan(folder: StudyFolder) -> Study:
@@ -163,10 +152,8 @@ def study_baseline(
     planned = frozen.arms.get(name, group)
     gold = gold_file(folder)
     own = folder.path / folder.plan.dataset
-    answered = read_imports(folder).tables
-    others = (
-        [other for other in folder.plan.arms if other != name and other in answered] if arm is None else []
-    )
+    imports = read_imports(folder)
+    others = [one for one in folder.plan.arms if one in imports.tables.keys() - {name} and arm is None]
     with _keys_of_the_plan(folder):
         made = baseline(
             responses or study_responses(folder, arm=name),
@@ -180,7 +167,7 @@ def study_baseline(
                 minimum_hourly=group.pay.minimum_per_hour,
             ),
         )
-    platforms = {one.platform for one in read_imports(folder).files if one.arm == name}
+    platforms = {one.platform for one in imports.files if one.arm == name}
     made = made.with_plan(plan_files(folder), platforms.pop() if len(platforms) == 1 else None)
     beside = {other: study_baseline(folder, arm=other) for other in others}
     words = ["merilo", "study", "baseline", shown(folder.path), *(["--arm", name] if arm else [])]
