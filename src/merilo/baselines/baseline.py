@@ -517,7 +517,7 @@ def record_of(evidence: Evidence) -> Baseline:
                 evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
             ),
         ),
-        clusters=cluster_record(evidence.clusters),
+        clusters=_clusters(evidence.clusters) if evidence.clusters else None,
         resolved_by=resolved_by(decided.resolved_by),
         metrics=estimates.all()
         | {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in estimates.missing.items()},
@@ -546,18 +546,9 @@ def record_of(evidence: Evidence) -> Baseline:
     return baseline
 
 
-def cluster_record(clusters: ItemClusters | None) -> ClusterRecord | None:
-    """Return the field of the items' clusters and their number; `None` if no field is named."""
-    if clusters is None:
-        return None
-    return ClusterRecord(
-        field=clusters.field,
-        given_by="dataset" if clusters.declared else "option",
-        items=clusters.items,
-        clusters=clusters.clusters,
-        items_without_field=clusters.without,
-        block=clusters.block,
-    )
+def _clusters(clusters: ItemClusters) -> ClusterRecord:
+    given_by = "dataset" if clusters.declared else "option"
+    return ClusterRecord.of(clusters, given_by=given_by, items_without_field=clusters.without)
 
 
 def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:

@@ -65,7 +65,7 @@ class ConsensusScorer:
         """
         numbers = [int(number) for number in encoding.items]
         known = [(code, number) for code, number in enumerate(numbers) if number in gold]
-        items = tuple(_numbered(gold[number], number) for _, number in known)
+        items = tuple(replace(gold[number], id=number) for _, number in known)
         codes = np.array([code for code, _ in known], dtype=np.int64)
         return cls(dataset, items, codes, (*map(str, encoding.labels), *composed), clusters)
 
@@ -199,12 +199,6 @@ class Pairs:
         return np.asarray(consensus.label[self.codes[self.place]] == self.label, dtype=np.float64)
 
 
-def _numbered(item: Item, number: int) -> Item:
-    if item.id == number:
-        return item
-    return Item(number, item.instruction, item.inputs, item.outputs, item.meta)
-
-
 #: Kinds of answers that are labels; gold answers are brought to the spelling of the study's answers.
 _LABELS: Final = frozenset({"label", "choice", "integer"})
 
@@ -249,15 +243,9 @@ def consensus_scorer(
     items: Mapping[int, Item] = gold.items
     if dataset.answer.kind in _LABELS:
         texts = gold.answers.select("item", "gold").iter_rows()
-        items = {number: _with_outputs(items[number], text) for number, text in texts}
+        items = {number: replace(items[number], outputs=text) for number, text in texts}
     grouped = clusters.for_scores(items) if clusters else None
     return ConsensusScorer.of(dataset, pool.everyone, items, grouped, pool.composed)
-
-
-def _with_outputs(item: Item, text: str) -> Item:
-    if item.outputs == text:
-        return item
-    return Item(item.id, item.instruction, item.inputs, text, item.meta)
 
 
 def without_scorer(dataset: Dataset, gold: Gold | None) -> dict[str, str]:

@@ -162,10 +162,10 @@ def _no_labels(answers: Mapping[str, Sequence[str]], crowd: Crowd, file: Path) -
 def _by_criteria(answer: str) -> str | dict[str, str]:
     """Return the labels of an answer that is a JSON object of criteria."""
     try:
-        held = json.loads(answer) if answer.startswith("{") else answer
+        held = json.loads(answer) if answer.startswith("{") else {}
     except ValueError:
         return answer
-    return {name: _folded(label) for name, label in held.items()} if isinstance(held, dict) else answer
+    return {name: _folded(label) for name, label in held.items()} or answer
 
 
 def by_criterion(crowd: Crowd, models: Sequence[Samples]) -> dict[str, tuple[Crowd, list[Samples]]]:
@@ -216,12 +216,8 @@ def _part_of_model(model: Samples, crowd: Crowd, part: Part) -> Samples:
 
 def _label_of(answer: str, criterion: str, labels: Sequence[str]) -> str:
     """Return the label that an answer gives to a criterion: an answer is one label, or a JSON object of criteria."""
-    if answer.startswith("{"):
-        try:
-            given = json.loads(answer)
-        except ValueError:
-            return answer
-        answer = _folded(given.get(criterion) if isinstance(given, dict) else None)
+    given = _by_criteria(answer)
+    answer = given if isinstance(given, str) else given.get(criterion, "")
     keys = answer_keys([("", text) for text in (answer, *labels)], undeclared(), labels)
     return next((label for label in labels if keys["", label] == keys["", answer]), answer)
 
@@ -522,18 +518,7 @@ def _of_folder(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
             f"file of answers named after a dataset ({listed([*crowds])})",
             file=shown(path),
         )
-    found = {}
-    for key, crowd in crowds.items():
-        try:
-            log = log_file(path, crowd)
-        except OtherItemsError:
-            continue
-        found[key] = _named(read_samples(log, crowd), path.resolve().name)
-    if not found:
-        raise DataError(
-            f"none of its logs has items of the baselines ({listed([*crowds])})", file=shown(path)
-        )
-    return found
+    return _of_log(path, crowds)
 
 
 def _named_files(path: Path, crowds: Mapping[str, Crowd]) -> Iterator[tuple[str, Path]]:
@@ -546,23 +531,19 @@ def _named_files(path: Path, crowds: Mapping[str, Crowd]) -> Iterator[tuple[str,
 
 
 def _of_log(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
-    found = {}
-    last: DataError | None = None
+    """Read the answers of a log or of a folder of logs, whose name a model without a name gets."""
+    found, reason = {}, ""
     for key, crowd in crowds.items():
         try:
-            found[key] = _named(read_samples(path, crowd), path.stem)
-        except DataError as error:
-            last = error
-    if not found and last is not None:
-        raise DataError(
-            f"has no items of the baselines ({listed([*crowds])}): {last.message}", file=shown(path)
-        )
+            one = read_samples(log_file(path, crowd), crowd)
+        except OtherItemsError as error:
+            reason = error.message
+            continue
+        name = path.resolve().name if path.is_dir() else path.stem
+        found[key] = one if one.log and one.log.model else replace(one, model=name)
+    if not found:
+        raise DataError(f"has no items of the baselines ({listed([*crowds])}): {reason}", file=shown(path))
     return found
-
-
-def _named(samples: Samples, name: str) -> Samples:
-    """Give a log that does not name its model the name of its file or folder."""
-    return samples if samples.log and samples.log.model else replace(samples, model=name)
 
 
 def _dataset_of(path: Path, crowds: Mapping[str, Crowd], *, force: bool) -> tuple[str, str | None]:

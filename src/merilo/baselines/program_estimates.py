@@ -43,8 +43,7 @@ def refuse_programs(responses: Responses, title: str) -> None:
 
 def verdict_gold(responses: Responses) -> Gold:
     """Return the gold answers of a study whose answers were scored elsewhere: a right answer is `PASSED`."""
-    numbers = responses.table.filter(~pl.col("is_control"))["item"].unique().sort()
-    items = responses.items.join(numbers.to_frame(), on="item", how="semi", maintain_order="left")
+    items = responses.test_items
     only = responses.fields[0] if len(responses.fields) == 1 else None
     ids = items[only] if only else pl.Series([None] * items.height, dtype=pl.String)
     answers = pl.DataFrame({"item": items["item"], "gold": [PASSED] * items.height, "id": ids})

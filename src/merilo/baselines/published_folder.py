@@ -17,7 +17,7 @@ from merilo.atomic_write import guarded
 from merilo.baselines.baseline import BASELINE_FILE, Baseline, read_record
 from merilo.baselines.pipeline import compute
 from merilo.baselines.raw_files import RAW, SETTINGS_FILE, arm_folder, read_raw
-from merilo.baselines.study_input import gold_of
+from merilo.baselines.study_input import find_gold
 from merilo.baselines.withholding import NEEDS_GOLD, with_published, withheld
 from merilo.errors import InputError
 from merilo.records import Record
@@ -82,7 +82,9 @@ def load(folder: str | Path, *, gold: str | Path | None = None) -> Baseline:
     hidden = study.gold is not None and study.gold.withheld
     if gold is not None:
         path, hidden = Path(gold), False
-        known = gold_of(study.responses, study.dataset, path, None, None, alternatives=settings.alternatives)
+        known = find_gold(
+            study.responses, study.dataset, path, None, None, alternatives=settings.alternatives
+        )
         study = replace(study, gold=known and replace(known, source=path.name))
     return _with_published(compute(study, settings), read_record(place), hidden=hidden)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
@@ -170,7 +170,9 @@ def study_input(
     return StudyInput(
         responses=read,
         dataset=declared,
-        gold=find_gold(read, declared, gold, gold_column, encoding, alternatives=alternatives),
+        gold=verdict_gold(read)
+        if read.scored
+        else find_gold(read, declared, gold, gold_column, encoding, alternatives=alternatives),
         skills=read_skills(skills_file, encoding) if skills_file else _skills(skills),
         files=(*(origin.files if origin else ()), *filter(None, (gold_file, skills_file))),
     )
@@ -185,14 +187,23 @@ def find_gold(
     *,
     alternatives: str | None = None,
 ) -> Gold | None:
-    """Return the gold answers from any source; arguments as for `study_input`."""
+    """Return the gold answers from any source, else from the dataset's solver; `None` if there is neither.
+
+    Arguments as for `study_input`.
+
+    Raises:
+        UsageError: a column is given without a file.
+    """
     if isinstance(gold, Gold):
         return gold
-    if responses.scored:
-        return verdict_gold(responses)
-    if gold is None or isinstance(gold, str | Path):
-        return gold_of(responses, declared, _file(gold), column, encoding, alternatives=alternatives)
-    return gold_in_memory(responses, declared, gold, column, alternatives=alternatives)
+    if gold is not None:
+        rows = _file(gold) or _rows(responses.fields, cast("Frame | Mapping[str, str]", gold))
+        return _read(responses, declared, rows, column, encoding, alternatives)
+    if column is not None:
+        raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
+    if declared and declared.name in SOLVERS:
+        return solved_gold(responses.test_items, solver(declared.name), declared.name)
+    return None
 
 
 def _file(given: object) -> Path | None:
@@ -216,29 +227,6 @@ def _skills(given: object) -> pl.DataFrame | None:
     if not {"annotator", "skill"} <= set(table.columns):
         raise UsageError("takes a table with the columns annotator and skill", field=argument("skills"))
     return table.select(pl.col("annotator").cast(pl.String), pl.col("skill").cast(pl.Float64))
-
-
-def gold_of(
-    responses: Responses,
-    declared: Dataset | None,
-    gold: Path | None,
-    column: str | None,
-    encoding: str | None,
-    *,
-    alternatives: str | None = None,
-) -> Gold | None:
-    """Return the gold answers from the user's file, else from the dataset's solver; `None` if there is neither.
-
-    Raises:
-        UsageError: a column is given without a file.
-    """
-    if gold is not None:
-        return _read(responses, declared, gold, column, encoding, alternatives)
-    if column is not None:
-        raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
-    if declared and declared.name in SOLVERS:
-        return solved_gold(responses.test_items, solver(declared.name), declared.name)
-    return None
 
 
 def _read(  # noqa: PLR0917 - one source
@@ -291,33 +279,22 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
     )
 
 
-def gold_in_memory(
-    responses: Responses,
-    declared: Dataset | None,
-    given: Frame | Mapping[str, str],
-    column: str | None,
-    *,
-    alternatives: str | None = None,
-) -> Gold:
-    """Return the gold answers from a table or a mapping, read by the same rules as a file.
+def _rows(fields: Sequence[str], given: Frame | Mapping[str, str]) -> Sequence[Mapping[str, Json]]:
+    """Return gold answers in memory as the records of a file.
 
     Args:
-        responses: the responses.
-        declared: the dataset.
+        fields: the fields of the items.
         given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas)
             from item to gold answer if items have one field or one field of ids. The items of a mapping are
             ids by which answers of models are matched, and so is the only field of the items in a table
             without a column of ids.
-        column: the column of the gold answers, if it cannot be found by name.
-        alternatives: the separator of several gold answers in one text.
 
     Raises:
         UsageError: a mapping is given although items have several fields and none of ids.
     """
     given = mapping_of(given)
-    fields = responses.fields
     if not isinstance(given, Mapping):
-        rows = records_of(polars_of(given))
+        rows: Sequence[Mapping[str, Json]] = records_of(polars_of(given))
     else:
         named = fields if len(fields) == 1 else tuple(name for name in fields if is_id(name))
         if len(named) != 1:
@@ -332,7 +309,7 @@ def gold_in_memory(
         ids = [row.get(fields[0]) for row in rows]
         if len(set(map(str, ids))) == len(ids):
             rows = [{**row, "id": identity} for row, identity in zip(rows, ids, strict=True)]
-    return _read(responses, declared, rows, column, None, alternatives)
+    return rows
 
 
 def find_population(
@@ -361,10 +338,8 @@ def find_population(
         raise UsageError(
             f"{argument('population')} is for metrics, and no gold answers are known: give {argument('gold', 'FILE')}"
         )
-    tests = responses.table.filter(~pl.col("is_control")).select("item").unique()
-    items = responses.items.join(tests, on="item", how="semi", maintain_order="left")
     table = records(Path(given), encoding)
-    return population_of_weights(table, source=shown(Path(given)), items=_ids(items, gold))
+    return population_of_weights(table, source=shown(Path(given)), items=_ids(responses.test_items, gold))
 
 
 def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:

@@ -12,7 +12,7 @@ import polars as pl
 import typer
 
 from merilo.atomic_write import write_text
-from merilo.baselines.study_input import gold_of
+from merilo.baselines.study_input import find_gold
 from merilo.cli.options import Exports, ForceOption, JsonOption, takes_settings
 from merilo.cli.output import check_places, deliver, show, show_table
 from merilo.datasets import Dataset, dataset
@@ -137,7 +137,7 @@ def _looked_into(
     gold, fault = None, None
     try:
         path = given.gold or (own_file(declared) if declared else None)
-        gold = gold_of(responses, declared, path, given.gold_column, reading.encoding)
+        gold = find_gold(responses, declared, path, given.gold_column, reading.encoding)
     except (DataError, InputError, UsageError) as error:
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())

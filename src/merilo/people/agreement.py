@@ -53,42 +53,23 @@ def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayL
         >>> round(krippendorff_alpha(votes), 4)
         0.4444
     """
-    answers = np.bincount(votes.item, minlength=votes.items)
-    kept = answers[votes.item] >= 2
-    item, label = votes.item[kept], votes.label[kept]
-    totals = np.bincount(label, minlength=votes.labels).astype(np.float64)
-    n = totals.sum()
-    if n < 2 or np.count_nonzero(totals) < 2:
+    votes, _, m, sums = _pairable(votes, level, values)
+    n = float(len(votes))
+    expected = sums.expected(n)
+    if len(np.unique(votes.label)) < 2 or expected <= 0:
         return float("nan")
-    if level == "nominal":
-        within = _nominal_disagreement(votes, answers)
-        expected = n * n - float(totals @ totals)
-    else:
-        number = _numbers_of_labels(totals, level, values)
-        within = _interval_disagreement(item, number[label], answers)
-        expected = 2 * float(n * (totals @ number**2))
-    if expected == 0:
-        return float("nan")
-    return float(1 - within * (n - 1) / expected)
+    return float(1 - sums.disagreement(m, sums.item).sum() * (n - 1) / expected)
 
 
-def _nominal_disagreement(votes: Votes, answers: NDArray[np.intp]) -> float:
-    """Number of ordered pairs of different labels within an item, divided by its number of answers minus one."""
-    tally = votes.tally()
-    agreeing = np.bincount(tally.item, weights=tally.votes.astype(np.float64) ** 2, minlength=answers.size)
-    pairable = answers >= 2
-    m = answers[pairable].astype(np.float64)
-    return float(((m * m - agreeing[pairable]) / (m - 1)).sum())
-
-
-def _interval_disagreement(item: NDArray[np.int32], number: FloatArray, answers: NDArray[np.intp]) -> float:
-    """Squared differences over ordered pairs within an item, divided by its number of answers minus one."""
-    pairable = answers >= 2
-    m = answers[pairable].astype(np.float64)
-    mean = np.bincount(item, weights=number, minlength=answers.size) / np.maximum(answers, 1)
-    # Centred on each item's mean, so that large equal numbers cancel exactly.
-    spread = np.bincount(item, weights=(number - mean[item]) ** 2, minlength=answers.size)[pairable]
-    return float((2 * m * spread / (m - 1)).sum())
+def _pairable(
+    votes: Votes, level: Level, values: ArrayLike | None
+) -> tuple[Votes, NDArray[np.intp], FloatArray, _Nominal | _Numbers]:
+    """Return the answers to items with two or more, the row of each answer's item, the items' answers, and the sums."""
+    votes = votes.where(np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2)
+    _, item, overlap = np.unique(votes.item, return_inverse=True, return_counts=True)
+    total = np.bincount(votes.label, minlength=votes.labels).astype(np.float64)
+    sums = _Nominal(votes, item, total) if level == "nominal" else _Numbers(votes, item, total, level, values)
+    return votes, item, overlap.astype(np.float64), sums
 
 
 def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None) -> FloatArray:
@@ -202,13 +183,8 @@ def alpha_influence(
         K. L. Gwet (2008), Variance estimation of nominal-scale inter-rater reliability with random selection of raters.
         Psychometrika 73, 407-430 (the variances over items and over raters are added).
     """
-    votes = votes.where(np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2)
-    items, item, overlap = np.unique(votes.item, return_inverse=True, return_counts=True)
-    m = overlap.astype(np.float64)
-    total = np.bincount(votes.label, minlength=votes.labels).astype(np.float64)
-    sums: _Nominal | _Numbers = (
-        _Nominal(votes, item, total) if level == "nominal" else _Numbers(votes, item, total, level, values)
-    )
+    votes, item, m, sums = _pairable(votes, level, values)
+    items = np.unique(votes.item)
     n, within = float(len(votes)), sums.disagreement(m, sums.item)
     apart = float(within.sum())
 

@@ -147,24 +147,14 @@ def by_cluster(influence: Influence, votes: Votes) -> Influence:
     return influence.clustered(votes.cluster[np.unique(votes.item)], votes.unit)
 
 
-def drawn_answer(votes: Votes, share: FloatArray | None = None) -> FloatArray:
-    """Compute the weight of each answer if one is drawn for every item, shape (n,); the weights sum to 1.
-
-    Args:
-        votes: the answers.
-        share: shape (items,), the weight of each item; equal by default.
-    """
-    overlap = np.bincount(votes.item, minlength=votes.items)
-    each = (np.ones(votes.items) if share is None else share)[votes.item] / overlap[votes.item]
+def drawn_answer(votes: Votes) -> FloatArray:
+    """Compute the weight of each answer if one is drawn for every item, shape (n,); the weights sum to 1."""
+    each = 1 / np.bincount(votes.item, minlength=votes.items)[votes.item]
     return np.asarray(each / each.sum())
 
 
 def person_influence(
-    votes: Votes,
-    score: FloatArray,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    share: FloatArray | None = None,
+    votes: Votes, score: FloatArray, *, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[float, Influence]:
     """Compute the expected score of one answer drawn for every item, and the influence of every answer on it.
 
@@ -172,9 +162,8 @@ def person_influence(
         votes: the answers, at least one.
         score: shape (n,), the score of each answer alone.
         bounds: the smallest and the largest possible score; who guesses has the largest for one of the labels.
-        share: shape (items,), the weight of each item; equal by default.
     """
-    each = drawn_answer(votes, share)
+    each = drawn_answer(votes)
     value = float(each @ score)
     answers = each * (score - value)
     random = bounds[0] + (bounds[1] - bounds[0]) / max(len(np.unique(votes.label)), 1)
@@ -184,7 +173,7 @@ def person_influence(
     )
 
 
-def as_many_each(first: Votes, second: Votes, seed: int = 0) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def as_many_each(first: Votes, second: Votes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Choose as many answers of each group to each item: of the group with more answers, random ones.
 
     A majority of more answers is right more often, so that groups with unequal numbers of answers differ although
@@ -193,7 +182,6 @@ def as_many_each(first: Votes, second: Votes, seed: int = 0) -> tuple[NDArray[np
     Args:
         first: the answers of the first group.
         second: the answers of the second group to the same items.
-        seed: random seed of the choice.
 
     Returns:
         Masks of the answers, shapes (answers of the first,) and (answers of the second,).
@@ -204,7 +192,7 @@ def as_many_each(first: Votes, second: Votes, seed: int = 0) -> tuple[NDArray[np
         >>> [int(mask.sum()) for mask in as_many_each(first, second)]
         [2, 2]
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     counts = [np.bincount(side.item, minlength=first.items) for side in (first, second)]
     fewest = np.minimum(*counts)
     masks = []

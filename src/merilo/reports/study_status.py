@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 
 from merilo.baselines.consensus_scorer import declared
 from merilo.baselines.pipeline import agreement_of, clean, count_votes, judge
-from merilo.baselines.study_input import StudyInput, gold_of
+from merilo.baselines.study_input import StudyInput, find_gold
 from merilo.errors import DataError, UsageError, for_library
 from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
@@ -261,7 +261,7 @@ def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> _Scre
             return _Screened(
                 judged_annotators(responses, min_control_accuracy=thresholds[0], min_controls=thresholds[1])
             )
-        gold = gold_of(responses, dataset, gold_file(folder), None, None)
+        gold = find_gold(responses, dataset, gold_file(folder), None, None)
         study = StudyInput(responses=responses, dataset=dataset, gold=gold)
         answers = clean(study, declaration, settings)
         annotators = judge(answers, study, settings)
