@@ -49,13 +49,15 @@ def result_of(
     )
     assert not made.known
     assert sum(sum(one.left_out.values()) for one in made.added) == 0
-    return answers_file(folder, "people").read_text("utf-8"), indented(study_baseline("study").to_dict())
+    content = study_baseline("study").to_json()
+    assert content["provenance"]["parameters"].pop("platform") == platform  # type: ignore[index,union-attr,call-overload]
+    return answers_file(folder, "people").read_text("utf-8"), indented(content)
 
 
 def study_baseline_of(folder: StudyFolder, path: Path) -> object:
     """The metrics and agreement of a study after the import of one file."""
     import_files(folder, [path])
-    made = study_baseline(folder).to_dict()
+    made = study_baseline(folder).to_json()
     return made["items"], made["metrics"], made["agreement"], made["annotators"]
 
 
