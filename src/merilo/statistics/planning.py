@@ -166,7 +166,7 @@ def half_width(
 
     Example:
         >>> round(half_width(StudyPlan(0.9, people=40), 400), 3)
-        0.035
+        0.046
     """
     low, high = plan.crossed(items, of).interval(level) or (0.0, 1.0)
     return (high - low) / 2

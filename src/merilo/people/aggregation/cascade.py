@@ -51,6 +51,7 @@ def cascade(
         UsageError: `skill` does not fit the votes, or `min_votes` is below 1.
 
     Example:
+        >>> import numpy as np
         >>> tie = [[0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1]]
         >>> consensus = cascade(Votes(*np.array(tie), 3, 3, 2))
         >>> consensus.label.tolist(), Resolution(consensus.how[0]).name
