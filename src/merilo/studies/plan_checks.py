@@ -19,7 +19,7 @@ from merilo.errors import DataError, InputError, MeriloError, UsageError, argume
 from merilo.files import sha256
 from merilo.items import Item, named_field
 from merilo.metrics.answers import gold_label, has_gold
-from merilo.metrics.registry import NAMES, metric_of
+from merilo.metrics.registry import metric_of
 from merilo.metrics.scoring import score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
@@ -134,12 +134,18 @@ def validate_study(path: Path) -> StudyCheck:
                     check.problems.append(PlanFault(STUDY_FILE, row, key, for_command_line(message)))
         except MeriloError as error:
             check.problems.append(_fault_of(error))
-    metric = plan.baseline.metric
-    if content.declared is not None and (metric is None or metric in NAMES):
-        check.figures = plan_figures(
-            plan, content.declared, controls_there=len(content.controls), training_there=len(content.training)
-        )
-        check.warnings += check.figures.notes
+    if content.declared is not None:
+        try:
+            check.figures = plan_figures(
+                plan,
+                content.declared,
+                controls_there=len(content.controls),
+                training_there=len(content.training),
+            )
+            check.warnings += check.figures.notes
+        except UsageError as error:  # of a metric that the checks have refused already
+            if not check.problems:
+                check.problems.append(_fault_of(error))
     check.problems.sort(key=lambda fault: (fault.file != STUDY_FILE, fault.file, fault.row or 0))
     return check
 
