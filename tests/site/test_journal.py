@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from merilo.errors import DataError, InputError, UsageError
 from merilo.site.journal import Event, Journal, LogEntry, database_url
 from merilo.site.server_clock import ServerClock
-from merilo.site.serving import read_site
+from merilo.site.serving import exclude_from_site, read_site
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
@@ -155,6 +155,25 @@ def test_commands_act_through_the_running_server_or_by_themselves(frozen: Frozen
     assert merilo("study", "reinstate", folder.path, "w1", *options).status == 0
     (first, _) = read_site(folder.path, database=database).people.values()
     assert first.stage == "instruction"
+
+
+def test_a_command_decides_by_what_is_stored_when_nobody_else_writes(
+    frozen: Frozen, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = frozen()
+    with opened_site(folder, database=database) as site, visiting(site) as client:
+        to_first_task(client, site.studies[0].path, "w1")
+    take = Journal.take
+
+    def after_another_command(journal: Journal) -> bool:
+        monkeypatch.setattr(Journal, "take", take)
+        assert exclude_from_site(folder.path, "w1", reason="first", database=database).changed
+        return take(journal)
+
+    monkeypatch.setattr(Journal, "take", after_another_command)
+    assert not exclude_from_site(folder.path, "w1", reason="second", database=database).changed
+    state = read_site(folder.path, database=database)
+    assert [person.stage for person in state.people.values()] == ["excluded"]
 
 
 def test_the_author_of_a_command_must_know_the_secret(frozen: Frozen) -> None:

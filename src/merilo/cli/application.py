@@ -26,7 +26,6 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
         # Not command.main(): it handles signals and closed output itself, and exits the process.
         if "--help" in words or not words:
             _name_values(command)
-            _name_defaults(command)
         with command.make_context(f"merilo {name}", list(words)) as context:
             status = command.invoke(context)
     except typer.Exit as ended:
@@ -48,42 +47,36 @@ _VALUES: Final = {Path: "FILE", str: "TEXT", int: "N", float: "NUMBER", bool: ""
 
 
 def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are private
-    """Show FILE and TEXT instead of Python type names in the help of a command and its subcommands.
+    """Show FILE and TEXT instead of Python type names in the help of a command and its subcommands, and defaults in it.
 
-    The values of a choice are listed in the option's help text; beside its name they would wrap mid-word.
+    The values of a choice are listed in the option's help text; beside its name they would wrap mid-word, and a default
+    beside the text would take a line of its own.
     """
     for _, one in below("", command):
-        context = typer.Context(one)
-        for parameter in one.get_params(context):
+        for parameter in one.get_params(typer.Context(one)):
             if parameter.param_type_name == "argument":
                 parameter.display_type_rich = _nothing  # its name and its help are enough
                 continue
-            if parameter.metavar is not None:
-                continue
-            kind: Any = parameter.type_descriptor.annotation
-            while get_origin(kind) is list:
-                kind = get_args(kind)[0]
-            if get_origin(kind) is Literal:
-                parameter.help = f"{parameter.help or ''} One of: {', '.join(get_args(kind))}.".strip()
-                parameter.metavar = "NAME"
-            else:
-                folder = kind is Path and "folder" in (parameter.help or "")
-                parameter.metavar = "FOLDER" if folder else _VALUES.get(kind)
-
-
-def _name_defaults(command: Any) -> None:  # noqa: ANN401 - as above
-    """Show the default of an option at the end of its help: beside it, it would take a line of its own."""
-    for _, one in below("", command):
-        for parameter in one.get_params(typer.Context(one)):
-            default = getattr(parameter, "default", None)
-            if (
-                parameter.param_type_name == "option"
-                and parameter.show_default
-                and isinstance(default, str | int | float)
-            ):
+            if parameter.metavar is None:
+                _name_value(parameter)
+            default = parameter.default
+            if parameter.show_default and isinstance(default, str | int | float):
                 parameter.show_default = False
                 if not isinstance(default, bool) and default != "":
                     parameter.help = f"{parameter.help or ''} Default: {default}.".strip()
+
+
+def _name_value(option: Any) -> None:  # noqa: ANN401 - as above
+    """Name the value of an option that has no name for it."""
+    kind: Any = option.type_descriptor.annotation
+    while get_origin(kind) is list:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        option.help = f"{option.help or ''} One of: {', '.join(get_args(kind))}.".strip()
+        option.metavar = "NAME"
+    else:
+        folder = kind is Path and "folder" in (option.help or "")
+        option.metavar = "FOLDER" if folder else _VALUES.get(kind)
 
 
 def _nothing(*_: object, **__: object) -> None:

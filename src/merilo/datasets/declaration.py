@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -219,31 +219,12 @@ def with_metric(dataset: Dataset, metric: str) -> Dataset:
 
 
 def declaration_json(dataset: Dataset) -> dict[str, Json]:
-    """Return what scoring uses of a declaration as JSON; `read_declaration_json` reads it back."""
+    """Return what scoring uses of a declaration as JSON."""
     form = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(dataset.answer).items()
     }
     return {"name": dataset.name, "metrics": list(dataset.metrics), "extra": dataset.extra, "answer": form}
-
-
-def read_declaration_json(content: Json) -> Dataset | None:
-    """Read what `declaration_json` wrote; `None` if the content is not such a declaration."""
-    try:
-        known = cast("dict[str, Any]", content)
-        name, extra, form = str(known.get("name") or ""), known.get("extra"), known["answer"]
-        answer = Answer(
-            kind=form["kind"],
-            labels=tuple(map(str, form.get("labels", ()))),
-            criteria=tuple(map(str, form.get("criteria", ()))),
-            alternatives=form.get("alternatives"),
-        )
-        extra = extra if isinstance(extra, str) else None
-        return Dataset(
-            name=name, title=name, metrics=tuple(map(str, known["metrics"])), answer=answer, extra=extra
-        )
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return None
 
 
 @cache

@@ -138,7 +138,7 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
         time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if they never had it.
     """
     since = _page_since(state, person, sent)
-    taken = {one.number: _save(state, person, one, (now, since, len(sent))) for one in sent}
+    taken = {one.number: _save(state, person, one, now, since=since, among=len(sent)) for one in sent}
     if state.rules.on_screen > 1 and state.rules.time_limit is None:
         # Who has answered a part of a page keeps its other tasks for the time of a lease.
         rest = [held.task for held in state.latest(person) if held.state == "open" and not held.is_over(now)]
@@ -147,8 +147,7 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
     return taken
 
 
-def _save(state: State, person: Person, one: SentAnswer, times: tuple[int, int | None, int]) -> Taken:
-    now, since, among = times
+def _save(state: State, person: Person, one: SentAnswer, now: int, *, since: int | None, among: int) -> Taken:
     held = person.tasks.get(one.number)
     refused = _why_not(state, person, held, now)
     if held is None or held.given is None or refused is not None:

@@ -97,6 +97,7 @@ class AnnotationSite:
         newcomers: draws the ids, pseudonyms and seeds of new people.
 
     Attributes:
+        studies: the studies.
         states: key of a study -> its state.
     """
 
@@ -117,11 +118,11 @@ class AnnotationSite:
         self.limits = VisitorLimits()
         self.author_secret = author_secret
         self.writer: Writer | None = None
-        self._studies = studies
+        self.studies = studies
         self.states = self._read_states()
 
     def _read_states(self) -> dict[str, State]:
-        return {study.key: State(study, self.journal.events(study.key)) for study in self._studies}
+        return {study.key: State(study, self.journal.events(study.key)) for study in self.studies}
 
     def read_again(self) -> None:
         """Read the states from the log; without it, every request is refused until it can be read."""
@@ -167,15 +168,10 @@ class AnnotationSite:
         Raises:
             RefusedRequestError: there is no such study.
         """
-        for study in self._studies:
+        for study in self.studies:
             if study.key == key:
                 return study
         raise RefusedRequestError(404, "not_found")
-
-    @property
-    def studies(self) -> Sequence[ServedStudy]:
-        """Return the studies that are served."""
-        return self._studies
 
     def sender(self, request: Request) -> str:
         """Return the id of the person whose cookie the request carries; an empty text without one."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.site.author_actions import AuthorActions, Change, find_people
 from merilo.site.journal import Event, Journal, LogEntry, facts_text
+from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
 from merilo.site.state import State
 from merilo.wording import listed, shortened
@@ -71,20 +72,35 @@ def carry_out(states: Sequence[State], order: Order, now: int) -> list[Any]:
     return [*(deeds[order["do"]]() or Change(changed=False))]
 
 
-def give_order(journal: Journal, states: Sequence[State], order: Order) -> list[Any]:
+def give_order(journal: Journal, studies: Sequence[ServedStudy], order: Order) -> list[Any]:
     """Do what a command asks for; if a server writes the log at the moment, let it do so.
 
     Raises:
         UsageError: as `carry_out`.
-        DataError: another process writes the log and takes no orders.
+        DataError: the log holds another version of a study.
+        InputError: another process writes the log and takes no orders.
     """
-    if not journal.take():
+    writes = journal.take()
+    states = read_states(journal, studies)  # after it, for then nobody else changes them
+    if not writes:
         return _by_server(journal.settings(), order, journal.name)
     now = ServerClock(journal.latest()).now()
     register(states, now)
     result = carry_out(states, order, now)
     journal.append([entry for state in states for entry in state.unwritten()])
     return result
+
+
+def read_states(journal: Journal, studies: Sequence[ServedStudy]) -> list[State]:
+    """Read the states of studies from the log.
+
+    Raises:
+        DataError: the log holds another version of a study.
+    """
+    states = [State(study, journal.events(study.key)) for study in studies]
+    for state in states:
+        check_version(state)
+    return states
 
 
 def register(states: Sequence[State], now: int) -> None:

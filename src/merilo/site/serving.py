@@ -27,7 +27,7 @@ from merilo.site.author import HOME, author_secret
 from merilo.site.author_actions import Change
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.journal import DATABASE_VARIABLE, Journal, back_up, database_url
-from merilo.site.orders import LISTENS, SECRET, check_version, give_order, keep_settings, register
+from merilo.site.orders import LISTENS, SECRET, give_order, keep_settings, read_states, register
 from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.server_clock import ServerClock
@@ -91,8 +91,10 @@ def serve_study(
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # do not log malformed requests
 
         shown = f"[{host}]" if ":" in host else host
-        own_address = f"http://{shown}:{listener.getsockname()[1]}"
-        local = f"http://127.0.0.1:{listener.getsockname()[1]}" if host in {"0.0.0.0", "::"} else own_address  # noqa: S104
+        listening = listener.getsockname()[1]
+        own_address = f"http://{shown}:{listening}"
+        everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 - of all networks
+        local = f"http://127.0.0.1:{listening}" if everywhere else own_address
         keep_settings(journal, {_ADDRESS: address or own_address, LISTENS: local}, site.clock.now())
 
         class Http(BoundedHttp):
@@ -200,16 +202,15 @@ def invite_to_site(
         UsageError: the group consists of experts and there are no names or no domains, or the plan has no
             such group or domain.
     """
-    plan = open_study(study).plan
-    arm = arm or ("experts" if experts and "experts" in plan.arms else None)
-    name, _ = arm_of(open_study(study), arm)
+    folder = open_study(study)
+    name, _ = arm_of(folder, arm or ("experts" if experts and "experts" in folder.plan.arms else None))
     with opened_studies(study, database) as (journal, studies):
         served = next(one for one in studies if one.arm_name == name)
         order = {
             "do": "invite", "study": served.key, "names": [*dict.fromkeys(experts)] if experts else [None] * count,
             "domains": [*dict.fromkeys(domains)],
         }  # fmt: skip
-        invitations = give_order(journal, _states(journal, studies), order)
+        invitations = give_order(journal, studies, order)
     return [(name, f"/i/{code}") for name, code in invitations]
 
 
@@ -281,7 +282,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
     """
     name, _ = arm_of(open_study(study), arm)
     with opened_studies(study, database) as (journal, studies):
-        return _states(journal, [one for one in studies if one.arm_name == name])[0]
+        return read_states(journal, [one for one in studies if one.arm_name == name])[0]
 
 
 def collect_counts(state: State) -> str:
@@ -325,18 +326,11 @@ def opened_studies(
         journal.close()
 
 
-def _states(journal: Journal, studies: list[ServedStudy]) -> list[State]:
-    states = [State(study, journal.events(study.key)) for study in studies]
-    for state in states:
-        check_version(state)
-    return states
-
-
 def _with_person(study: Path, database: str | None, order: dict[str, str]) -> Change:
     """Do something with a person of any group of a study."""
     with opened_studies(study, database) as (journal, studies):
         keys = [one.key for one in studies]
-        return Change(*give_order(journal, _states(journal, studies), {**order, "studies": keys}))
+        return Change(*give_order(journal, studies, {**order, "studies": keys}))
 
 
 def _refuse_repeated(loaded: list[ServedStudy]) -> None:

@@ -8,14 +8,13 @@ memory is the one that anybody reads from the log, and this is true after every 
 
 from __future__ import annotations
 
-import gc
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from merilo.files import collecting_later
 from merilo.site.journal import Event, LogEntry, facts_text
 from merilo.site.served_study import ServedStudy
 from merilo.site.task_rules import RANKS
@@ -200,7 +199,7 @@ class State:
         for task, (dialogue, _) in sorted(enumerate(study.turns), key=lambda one: (one[1], one[0])):
             if dialogue:
                 self._turns.setdefault(dialogue, []).append(task)
-        with _without_garbage_collection():
+        with collecting_later():
             for event in events:
                 self.apply(event)
 
@@ -443,18 +442,6 @@ class State:
                 self._put(person, held._replace(state="open"))
         for task in facts.get("tasks", ()):
             self._put(person, person.tasks[task]._replace(counts=True))
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Build what stays: searching it again and again for garbage takes longer than reading it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _task(event: Event) -> int:
