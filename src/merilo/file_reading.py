@@ -105,20 +105,20 @@ class Reading(_Declared):
     without_annotator: Literal["refuse", "drop"] = "refuse"
     encoding: Column = None
 
-    def named(self, **given: Any) -> Reading:  # noqa: ANN401 - fields of a reading have many types
+    def named(self, **values: Any) -> Reading:  # noqa: ANN401 - fields of a reading have many types
         """Return the reading with other values by name; the names of `columns` are among them.
 
         Raises:
             TypeError: there is no such name.
             InputError: a value is not possible.
         """
-        of_columns = {name: given.pop(name) for name in tuple(given) if name in OtherColumns.model_fields}
-        if unknown := set(given) - set(Reading.model_fields):
+        of_columns = {name: values.pop(name) for name in tuple(values) if name in OtherColumns.model_fields}
+        if unknown := set(values) - set(Reading.model_fields):
             raise TypeError(f"a reading has no '{min(unknown)}'")
         own = {name: getattr(self, name) for name in self.model_fields_set}
         if of_columns:
             own["columns"] = {**self.columns.model_dump(exclude_unset=True), **of_columns}
-        return reading_of({**own, **given})
+        return reading_of({**own, **values})
 
 
 def reading_of(content: object, file: Path | None = None) -> Reading:

@@ -134,7 +134,7 @@ def test_clusters_multiply_the_items_by_their_design_effect() -> None:
 def test_control_items_separate_guessing_from_skilled_annotators() -> None:
     plan = controls()
     assert plan.excluded >= 0.95
-    assert plan.kept >= 0.95
+    assert plan.retained >= 0.95
     assert plan.pass_mark == pass_mark(plan.controls, 0.5)
     assert plan.always_from >= plan.controls
     with pytest.raises(DataError, match="choose a threshold well between the two"):

@@ -85,12 +85,12 @@ class Found(Record):
 @takes_settings(
     *("platform", "dataset", "gold", "gold_column", "reading", "item", "annotator", "answer"),
     of=InputSettings,
-    into="given",
+    into="options",
 )
 def inspect_(
     files: Exports,
     *,
-    given: InputSettings,
+    options: InputSettings,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -104,40 +104,40 @@ def inspect_(
 
     Exit status 1: several readings fit, columns must be named, or the gold answers do not match.
     """
-    check_places([*files, given.gold, given.reading], json_to, out, force=force)
-    declared = dataset(given.dataset) if given.dataset else None
-    chosen = read_reading(given.reading) if given.reading else Reading()
-    own = {name: getattr(given, name) for name in ("platform", "item", "annotator", "answer")}
+    check_places([*files, options.gold, options.reading], json_to, out, force=force)
+    declared = dataset(options.dataset) if options.dataset else None
+    chosen = read_reading(options.reading) if options.reading else Reading()
+    own = {name: getattr(options, name) for name in ("platform", "item", "annotator", "answer")}
     chosen = chosen.named(**{name: value for name, value in own.items() if value})
     fitting = proposals(files, chosen)
     certain = len(fitting) == 1 and fitting[0].complete
     reading = fitting[0].reading
     names = tuple(platforms.field_names(files[0], reading.encoding))
-    found = Found(
+    result = Found(
         files=tuple(map(shown, files)),
         columns=names,
-        **(_looked_into(files, reading, given, declared) if certain else {}),
+        **(_looked_into(files, reading, options, declared) if certain else {}),
     )
     if out:
         write_text(out, reading_file(fitting))
-    readings: list[Json] = [{"says": one.says, **one.reading.to_json()} for one in fitting]
+    readings: list[Json] = [{"says": proposal.says, **proposal.reading.to_json()} for proposal in fitting]
     deliver(
         json_to,
-        lambda: {**found.model_dump(mode="json"), "readings": readings},
-        partial(_show, files, found, fitting, given, out),
+        lambda: {**result.model_dump(mode="json"), "readings": readings},
+        partial(_show, files, result, fitting, options, out),
     )
-    return 0 if certain and not found.fault else 1
+    return 0 if certain and not result.fault else 1
 
 
 def _looked_into(
-    files: Sequence[Path], reading: Reading, given: InputSettings, declared: Dataset | None
+    files: Sequence[Path], reading: Reading, options: InputSettings, declared: Dataset | None
 ) -> dict[str, Any]:
     """Read the files by the only reading that fits."""
     responses = platforms.read(files, reading)
     gold, fault = None, None
     try:
-        path = given.gold or (own_file(declared) if declared else None)
-        gold = find_gold(responses, declared, path, given.gold_column, reading.encoding)
+        path = options.gold or (own_file(declared) if declared else None)
+        gold = find_gold(responses, declared, path, options.gold_column, reading.encoding)
     except (DataError, InputError, UsageError) as error:
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())
@@ -162,11 +162,15 @@ def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
 
 
 def _show(
-    files: Sequence[Path], found: Found, fitting: Sequence[Proposal], given: InputSettings, out: Path | None
+    files: Sequence[Path],
+    result: Found,
+    fitting: Sequence[Proposal],
+    options: InputSettings,
+    out: Path | None,
 ) -> None:
     """Print what was found on standard output."""
-    show_table(_rows(found, fitting))
-    for near in found.summary.near_spellings[:5] if found.summary else ():
+    show_table(_rows(result, fitting))
+    for near in result.summary.near_spellings[:5] if result.summary else ():
         show(
             Text(
                 "'{answer}' ({answers}) looks like a spelling of '{label}' ({label_answers}); recode in reading.yaml "
@@ -174,65 +178,71 @@ def _show(
                 **near.model_dump(),
             )
         )
-    if not found.summary:
+    if not result.summary:
         show(Text("Several readings fit, or a column must be named; none is taken:"))
-        for one in fitting:
-            show(f"\n# {one.says}", *written(one.reading).split("\n")[:6])
+        for proposal in fitting:
+            show(f"\n# {proposal.says}", *written(proposal.reading).split("\n")[:6])
         return
     words = ["merilo", "baseline", *map(shown, files)]
     for name in ("platform", "dataset", "gold", "gold_column", "item", "annotator", "answer"):
-        values = getattr(given, name) or ()
+        values = getattr(options, name) or ()
         if out and name in {"platform", "item", "annotator", "answer"}:
             continue
         for value in values if isinstance(values, tuple) else (values,):
             words += [f"--{name.replace('_', '-')}", str(value)]
-    if out or given.reading:
-        words += ["--reading", shown(out or given.reading or "")]
+    if out or options.reading:
+        words += ["--reading", shown(out or options.reading or "")]
     show(Text("If the item is read right:"), f"  {shlex.join(words)}")
 
 
-def _rows(found: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, object]]:
-    yield Text("files", context="row"), ", ".join(found.files)
-    yield Text("columns", context="row"), listed(found.columns, 40)
-    if found.summary:
+def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, object]]:
+    yield Text("files", context="row"), ", ".join(result.files)
+    yield Text("columns", context="row"), listed(result.columns, 40)
+    if result.summary:
         yield Text("how it is read"), fitting[0].says
-        yield from _counts(found.summary)
-    if found.item:
-        for name, text in found.item.fields.items():
+        yield from _counts(result.summary)
+    if result.item:
+        for name, text in result.item.fields.items():
             yield Text("one item, {field}", field=name), shortened(text or "", 200)
-        answers = [f"{who}: {shortened(answer, 60)}" for who, answer in found.item.answers.items()]
+        answers = [f"{who}: {shortened(answer, 60)}" for who, answer in result.item.answers.items()]
         yield Text("its answers"), "; ".join(answers)
-        if found.gold:
-            yield Text("its gold answer"), found.item.gold or Text("none")
-    if found.gold:
-        matched = Text("for {matched} of {items:# item|# items}", **found.gold.model_dump())
+        if result.gold:
+            yield Text("its gold answer"), result.item.gold or Text("none")
+    if result.gold:
+        matched = Text("for {matched} of {items:# item|# items}", **result.gold.model_dump())
         yield Text("gold answers", context="row"), matched
-    if found.fault:
-        yield Text("gold answers", context="row"), found.fault
+    if result.fault:
+        yield Text("gold answers", context="row"), result.fault
 
 
-def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
+def _counts(contents: Inspection) -> Iterator[tuple[Text, object]]:
     none = Text("none")
-    dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items()]
-    told = Text("{n}, of which dropped: {reasons}", n=one.rows, reasons=dropped)
-    yield Text("rows"), told if dropped else one.rows
-    yield Text("annotators", context="row"), one.annotators
-    yield Text("items", context="row"), Text("{n}, control items not counted", n=one.items)
-    top = [f"{shortened(answer, 40)}: {n}" for answer, n in one.answers.top.items()]
-    more = one.answers.distinct - len(top)
+    dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in contents.dropped.items()]
+    rows = Text("{n}, of which dropped: {reasons}", n=contents.rows, reasons=dropped)
+    yield Text("rows"), rows if dropped else contents.rows
+    yield Text("annotators", context="row"), contents.annotators
+    yield Text("items", context="row"), Text("{n}, control items not counted", n=contents.items)
+    top = [f"{shortened(answer, 40)}: {n}" for answer, n in contents.answers.top.items()]
+    more = contents.answers.distinct - len(top)
     also = Text("and {n} more different answers", n=more) if more else ""
     yield Text("answers"), joined([*top, also], "; ")
-    pairs = [Text("{items} of {people}", items=items, people=people) for people, items in one.overlap.items()]
+    pairs = [
+        Text("{items} of {people}", items=items, people=people) for people, items in contents.overlap.items()
+    ]
     yield Text("overlap"), joined(pairs, ", ") if pairs else none
     controls = Text(
         "{items} with {rows:# response|# responses}, {known} of them with a known answer, by "
         "{annotators:# annotator|# annotators}",
-        **one.controls.model_dump(),
+        **contents.controls.model_dump(),
     )
-    yield Text("control items", context="row"), controls if one.controls.items else none
-    repeats = Text("{equal} times the same answer, {different} times another", **one.repeats.model_dump())
-    yield Text("repeated answers"), repeats if one.repeats.equal or one.repeats.different else none
+    yield Text("control items", context="row"), controls if contents.controls.items else none
+    repeats = Text(
+        "{equal} times the same answer, {different} times another", **contents.repeats.model_dump()
+    )
+    yield Text("repeated answers"), repeats if contents.repeats.equal or contents.repeats.different else none
     times = Text(
-        "{n:# response|# responses} with a duration, {paid} with a reward", n=one.timed, paid=one.paid
+        "{n:# response|# responses} with a duration, {paid} with a reward",
+        n=contents.timed,
+        paid=contents.paid,
     )
     yield Text("times, rewards"), times

@@ -206,13 +206,13 @@ def alpha_influence(
         left,
         np.where(pair, sums.without_items(n - m)[item], sums.without_answers(left)),
     )
-    moved = ((one.mean() - one) * (1 - 1 / len(one)) for one in (of_item, of_answer))
+    moved = ((left_out.mean() - left_out) * (1 - 1 / len(left_out)) for left_out in (of_item, of_answer))
     guessed, chance = sums.guessed(m[item], len(np.unique(votes.label)))
     guess = _GUESSER * (alpha(apart - within[item] + guessed, np.full(len(votes), n), chance) - value)
-    found = Influence(next(moved), next(moved), votes.item, votes.annotator, guess)
+    influence = Influence(next(moved), next(moved), votes.item, votes.annotator, guess)
     if votes.cluster is not None:
-        found = found.clustered(votes.cluster[items], votes.unit)
-    return value, len(items), found
+        influence = influence.clustered(votes.cluster[items], votes.unit)
+    return value, len(items), influence
 
 
 class _Nominal:
@@ -307,8 +307,8 @@ def alpha_estimate(votes: Votes, level: Level = "nominal", values: ArrayLike | N
 
     Example:
         >>> item, annotator = np.divmod(np.arange(300, dtype=np.int32), 3)
-        >>> found = alpha_estimate(Votes(item, annotator, item % 2, 100, 3, 2))
-        >>> found.value, found.n, found.people, found.ci95.high
+        >>> alpha = alpha_estimate(Votes(item, annotator, item % 2, 100, 3, 2))
+        >>> alpha.value, alpha.n, alpha.people, alpha.ci95.high
         (1.0, 100, 3, 1.0)
     """
     if not np.isfinite(krippendorff_alpha(votes, level, values=values)):

@@ -34,7 +34,7 @@ class PoolVotes:
         everyone: all answers, including answers to control items and by excluded annotators.
         tests: shape (n,), true for answers to test items, including those by excluded annotators.
         counted: shape (n,), true for the answers that count: answers to test items by annotators who were not excluded.
-        kept: shape (n,), true for answers by annotators who were not excluded, including those to control items.
+        included: shape (n,), true for answers by annotators who were not excluded, including those to control items.
         skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items;
             NaN if unknown.
         in_order: code of an item whose answers are lists of numbers -> whether their order matters; empty if only
@@ -49,7 +49,7 @@ class PoolVotes:
     everyone: Encoding
     tests: NDArray[np.bool_]
     counted: NDArray[np.bool_]
-    kept: NDArray[np.bool_]
+    included: NDArray[np.bool_]
     skill: FloatArray
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
@@ -133,12 +133,12 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     everyone = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
     names = everyone.annotators.to_frame("annotator")
     people = names.join(annotators, on="annotator", how="left", maintain_order="left")
-    kept = (~people["excluded"].fill_null(value=False).to_numpy())[everyone.votes.annotator]
+    included = (~people["excluded"].fill_null(value=False).to_numpy())[everyone.votes.annotator]
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
     skill = people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     tests = ~table["is_control"].to_numpy()
     skipped = not {"may_be_mine", "not_shown"}.isdisjoint(responses.dropped)
-    return PoolVotes(everyone, tests, kept & tests, kept, skill, skipped=skipped)
+    return PoolVotes(everyone, tests, included & tests, included, skill, skipped=skipped)
 
 
 def decide(pool: PoolVotes, settings: Settings, *, free_text: bool = False) -> Consensus:
@@ -164,7 +164,7 @@ def decide(pool: PoolVotes, settings: Settings, *, free_text: bool = False) -> C
     if settings.aggregator == "majority":
         return _by_votes(pool, settings, free_text=free_text)
     opened = pool.open_answers
-    votes = pool.everyone.votes.where(pool.kept)
+    votes = pool.everyone.votes.where(pool.included)
     if settings.aggregator == "auto":
         decided = auto(votes, open_answers=opened, scale=pool.scale(settings))
     else:
@@ -230,9 +230,9 @@ def _majorities_of_parts(pool: PoolVotes, min_votes: MinVotes) -> dict[int, tupl
     answers = labels_of_items(pool.votes.where(listed))
     parts = {
         item: majority_of_parts(
-            {texts[label]: n for label, n in given.items()}, int(needed[item]), ordered=pool.in_order[item]
+            {texts[label]: n for label, n in counts.items()}, int(needed[item]), ordered=pool.in_order[item]
         )
-        for item, given in answers.items()
+        for item, counts in answers.items()
     }
     return {item: part for item, part in parts.items() if part is not None}
 

@@ -237,7 +237,7 @@ def _without_lists(file: GoldFile, texts: pl.Series, kind: str | None, separator
     for at, value in enumerate(outputs):
         if not isinstance(value, list) or (kind == "program" and any(value)):
             continue
-        if any(value) and (not separator or any(isinstance(one, list | dict) for one in value)):
+        if any(value) and (not separator or any(isinstance(part, list | dict) for part in value)):
             row = file.table["row"][at]
             raise InputError(
                 "is a list, but one gold answer is expected", file=file.path, row=row, field="outputs"
@@ -460,7 +460,7 @@ def _scorer_items(  # noqa: PLR0917 - one table of pairs
     typed = kind in {"criteria", "program"} or (file.criteria and gold == "outputs")
     metas = pairs.select(_ITEM, _AT, *(name for name in others if name != "instruction"))
     names = [name.removeprefix("meta.") for name in metas.columns]
-    found: dict[int, Item] = {}
+    scored: dict[int, Item] = {}
     with collecting_later():
         rows = zip(
             _ids(file, pairs), instructions, shown_texts.iter_rows(named=True), pairs[_GOLD], strict=True
@@ -478,8 +478,8 @@ def _scorer_items(  # noqa: PLR0917 - one table of pairs
                 meta = own if isinstance(own := entry.get("meta"), dict) else rest
                 outputs = _outputs(entry.get("outputs"), text, kind) if typed else text
             written = instruction if isinstance(instruction, str) else ""
-            found[number] = Item(identity, written, inputs, outputs, meta)
-    return found
+            scored[number] = Item(identity, written, inputs, outputs, meta)
+    return scored
 
 
 def _number(name: str, text: str) -> int | str:

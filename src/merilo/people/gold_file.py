@@ -138,7 +138,9 @@ def _of_records(path: Path, numbered: Sequence[tuple[int, Json | Mapping[str, Js
         names = dict.fromkeys(name for record in flat for name in record)
         if not names:
             raise InputError("has no records", file=path)
-        texts = {name: pl.Series([text_of(one.get(name)) for one in flat], dtype=pl.String) for name in names}
+        texts = {
+            name: pl.Series([text_of(entry.get(name)) for entry in flat], dtype=pl.String) for name in names
+        }
         if "meta.dialog_id" in texts and "meta.turn" not in texts:
             # Pools of whole dialogues number the turns from 1.
             place = pl.int_range(1, pl.len() + 1).over("dialogue").cast(pl.String)

@@ -129,28 +129,28 @@ class Proposal:
     complete: bool = True
 
 
-def proposals(files: Sequence[Path], given: Reading) -> list[Proposal]:
+def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
     """Return the readings that fit the first file; one if only one does.
 
     Args:
         files: the files of one study.
-        given: what the user says about the columns.
+        declared: what the user says about the columns.
 
     Raises:
         InputError: the file cannot be read.
         UsageError: a column that the user names is missing.
     """
-    platform = given.platform or platforms.recognise(files[0], given.encoding)
-    own = given.named(platform=platform)
+    platform = declared.platform or platforms.recognise(files[0], declared.encoding)
+    own = declared.named(platform=platform)
     if platform != "table":
         try:
             platforms.read(files[:1], own)
         except SeveralAnswersError as several:
             return [Proposal(own.named(answer=name), f"the answers are {name}") for name in several.names]
         return [Proposal(own, f"an export of {platforms.NAMES[platform]}")]
-    if given.rows != "answer" or given.numbered:
+    if declared.rows != "answer" or declared.numbered:
         return [Proposal(own, "as it is declared")]
-    data = platforms.load(files[0], platform, given).data
+    data = platforms.load(files[0], platform, declared).data
     own = plain.with_usual_answer(data, own)
     columns = plain.columns_of(data, own, str(files[0]))
     if columns.unclear:
@@ -161,11 +161,11 @@ def proposals(files: Sequence[Path], given: Reading) -> list[Proposal]:
     return [Proposal(reading, "a row is an answer")]
 
 
-def _of_table(data: pl.DataFrame, given: Reading, columns: plain.PlainColumns) -> Iterator[Proposal]:
+def _of_table(data: pl.DataFrame, declared: Reading, columns: plain.PlainColumns) -> Iterator[Proposal]:
     """Yield the readings of a table in which columns may be questions of a page, annotators or items."""
     numbered = _numbered(data.columns)
     if numbered and "annotator" not in columns.unclear:
-        reading = given.named(annotator=columns.annotator, numbered=numbered)
+        reading = declared.named(annotator=columns.annotator, numbered=numbered)
         yield Proposal(reading, "a row is a page with several questions")
         return
     taken = {*columns.item, columns.annotator, *columns.others.values()}
@@ -177,16 +177,18 @@ def _of_table(data: pl.DataFrame, given: Reading, columns: plain.PlainColumns) -
         a_row_a_person = person is not None and data[person].n_unique() == data.height
         item = [name for name in (*columns.item, *each, *rest) if name != person][:1]
         if item and not a_row_a_person:
-            reading = given.named(rows="item", item=item, annotator=labels)
+            reading = declared.named(rows="item", item=item, annotator=labels)
             yield Proposal(reading, f"a row is an item, and {names} are annotators")
-        reading = given.named(rows="person", annotator=person if a_row_a_person else each[:1], answer=labels)
+        reading = declared.named(
+            rows="person", annotator=person if a_row_a_person else each[:1], answer=labels
+        )
         yield Proposal(reading, f"a row is a person, and {names} are items")
         return
     unclear = [
         f"{what}: {listed(n) or 'no column is plainly the ' + what}" for what, n in columns.unclear.items()
     ]
     yield Proposal(
-        given.named(
+        declared.named(
             item=columns.item or COLUMN,
             annotator=columns.annotator or COLUMN,
             answer=columns.answer or COLUMN,
@@ -264,7 +266,7 @@ def _yaml(value: object) -> str:
     if isinstance(value, OtherColumns | Numbered):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_yaml(key)}: {_yaml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_yaml(key)}: {_yaml(element)}" for key, element in value.items()) + "}"
     text = f"{value:g}" if isinstance(value, float) else str(value)
     plain_text = re.fullmatch(r"\w[\w ./-]*", text) and text == text.strip() and text not in {"null", "~"}
     return text if plain_text else json.dumps(text, ensure_ascii=False)
@@ -277,7 +279,7 @@ def reading_file(fitting: Sequence[Proposal]) -> str:
     parts = [
         "# Nothing is read yet: take the signs '# ' from the lines of one reading, and check its columns."
     ]
-    for number, one in enumerate(fitting, start=1):
-        block = written(one.reading).replace("\n", "\n# ").removesuffix("# ")
-        parts.append(f"\n# Reading {number}: {one.says}\n# {block}".rstrip())
+    for number, proposal in enumerate(fitting, start=1):
+        block = written(proposal.reading).replace("\n", "\n# ").removesuffix("# ")
+        parts.append(f"\n# Reading {number}: {proposal.says}\n# {block}".rstrip())
     return "\n".join(parts) + "\n"

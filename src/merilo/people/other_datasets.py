@@ -30,7 +30,7 @@ class OtherAnswers:
     def renamed(self, names: Mapping[str, str]) -> OtherAnswers:
         """Give the study's annotators these names, and the files their names without folders."""
         table = self.table.with_columns(pl.col("annotator").replace(names))
-        return OtherAnswers(tuple(Path(one).name for one in self.sources), table)
+        return OtherAnswers(tuple(Path(source).name for source in self.sources), table)
 
     def reliability(self) -> pl.DataFrame:
         """Return one row for each annotator.

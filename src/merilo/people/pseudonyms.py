@@ -69,14 +69,14 @@ def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
     if not 0 < len(key) <= 64:
         raise UsageError("the key for pseudonyms must have 1 to 64 bytes")
     digests = {
-        one: (
-            SIMULATED_PREFIX if one.startswith(SIMULATED_PREFIX) else PREFIX,
-            blake2b(one.encode("utf-8", "surrogatepass"), key=key, digest_size=32).hexdigest(),
+        name: (
+            SIMULATED_PREFIX if name.startswith(SIMULATED_PREFIX) else PREFIX,
+            blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=32).hexdigest(),
         )
-        for one in set(ids)
+        for name in set(ids)
     }
     for digits in range(_DIGITS, _ALL_DIGITS + 1):
-        names = {one: prefix + digest[:digits] for one, (prefix, digest) in digests.items()}
+        names = {name: prefix + digest[:digits] for name, (prefix, digest) in digests.items()}
         if len(set(names.values())) == len(names):
             break
     return names
@@ -112,7 +112,10 @@ def anonymise(
     hidden = replace(
         responses,
         table=table,
-        unread=tuple(replace(one, file=files.get(one.file, Path(one.file).name)) for one in responses.unread),
+        unread=tuple(
+            replace(unread, file=files.get(unread.file, Path(unread.file).name))
+            for unread in responses.unread
+        ),
     )
     if skills is None:
         return hidden, None

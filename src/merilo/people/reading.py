@@ -40,7 +40,7 @@ class Origin:
         """Read the responses."""
         responses = platforms.read(self.tables or self.files, self.reading, progress=progress)
         return StudyResponses(
-            **{one.name: getattr(responses, one.name) for one in fields(responses)}, origin=self
+            **{field.name: getattr(responses, field.name) for field in fields(responses)}, origin=self
         )
 
     @property
@@ -130,11 +130,11 @@ def read_responses(
     """
     single = isinstance(source, str | Path | Mapping | Responses) or is_frame(source)
     sources = [source] if single or not isinstance(source, Iterable) else list(source)
-    tables = [one for one in sources if is_frame(one)]
-    for one in sources:
-        if not isinstance(one, str | Path) and not is_frame(one):
+    tables = [each for each in sources if is_frame(each)]
+    for each in sources:
+        if not isinstance(each, str | Path) and not is_frame(each):
             raise UsageError(
-                f"takes files or tables of pandas or Polars, {not_(one)}", field=argument("source")
+                f"takes files or tables of pandas or Polars, {not_(each)}", field=argument("source")
             )
     if not sources or 0 < len(tables) < len(sources):
         raise UsageError("takes files or tables, not both and not nothing", field=argument("source"))
@@ -144,7 +144,7 @@ def read_responses(
     )
     names = ["table"] if len(tables) == 1 else [f"table {number}" for number in range(1, len(tables) + 1)]
     return Origin(
-        files=() if tables else tuple(Path(str(one)) for one in sources),
+        files=() if tables else tuple(Path(str(each)) for each in sources),
         tables=tuple(
             FileTable(name, as_texts(polars_of(table), name), 1)
             for name, table in zip(names, tables, strict=True)

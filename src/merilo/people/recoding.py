@@ -60,18 +60,18 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
     Raises:
         DataError: an annotator gave one item two different answers and `repeats` is "refuse".
     """
-    one = ["item", "respondent", "sample", "is_control"]
-    on_page = ["page", "answer", *one]
+    same = ["item", "respondent", "sample", "is_control"]
+    on_page = ["page", "answer", *same]
     same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()
     responses = responses.without(same_row, "same_row_twice")
     tests = responses.table.filter(~pl.col("is_control"))
-    if tests.height == tests.select(one).n_unique():
+    if tests.height == tests.select(same).n_unique():
         return responses
-    different = (pl.col("answer").n_unique().over(one) > 1) & ~pl.col("is_control")
+    different = (pl.col("answer").n_unique().over(same) > 1) & ~pl.col("is_control")
     two = responses.table.filter(different)
     if two.height and repeats == "refuse":
         first, second = (
-            two.filter(pl.struct(one) == pl.struct(one).first())
+            two.filter(pl.struct(same) == pl.struct(same).first())
             .unique("answer", maintain_order=True)
             .head(2)
             .to_dicts()
@@ -84,10 +84,10 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
         )
     if repeats == "drop":
         responses = responses.without(different, "contradicted")
-    table = responses.table.select(*one, pl.coalesce("submitted", "started").alias("time"))
-    by_row = pl.col("time").is_null().any().over(one)
+    table = responses.table.select(*same, pl.coalesce("submitted", "started").alias("time"))
+    by_row = pl.col("time").is_null().any().over(same)
     place = pl.when(by_row).then(pl.int_range(1, pl.len() + 1)).otherwise(pl.col("time").rank("ordinal"))
     table = table.with_columns(place.cast(pl.Int64).alias("place"))
     best = pl.col("place").max() if repeats == "last" else pl.col("place").min()
-    kept = table.select(pl.col("place") == best.over(one)).to_series()
-    return responses.without(~kept & ~pl.col("is_control"), "repeated")
+    chosen = table.select(pl.col("place") == best.over(same)).to_series()
+    return responses.without(~chosen & ~pl.col("is_control"), "repeated")

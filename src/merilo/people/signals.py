@@ -56,7 +56,7 @@ def measured(text: str) -> str | None:
         sent = json.loads(text) if len(text) <= _LONGEST else None
     except (ValueError, RecursionError):
         return None
-    kept = {
+    usable = {
         name: int(value) if value == int(value) else round(value, 3)
         for name in MEASURED
         if isinstance(sent, dict)
@@ -64,7 +64,7 @@ def measured(text: str) -> str | None:
         and not isinstance(value, bool)
         and 0 <= value <= _MOST
     }
-    return json.dumps(kept, separators=(",", ":")) if kept else None
+    return json.dumps(usable, separators=(",", ":")) if usable else None
 
 
 def unfolded(text: str | None, more: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -78,25 +78,25 @@ def folded(table: pl.DataFrame) -> pl.Series:
     there = [name for name in SIGNAL_COLUMNS if name in table.columns]
     if not there:
         return pl.Series(SIGNALS, [None], dtype=pl.String).new_from_index(0, table.height)
-    found = [_read(row) for row in table.select(there).iter_rows(named=True)]
+    signals = [_read(row) for row in table.select(there).iter_rows(named=True)]
     return pl.Series(
-        SIGNALS, [json.dumps(row, separators=(",", ":")) if row else None for row in found], pl.String
+        SIGNALS, [json.dumps(row, separators=(",", ":")) if row else None for row in signals], pl.String
     )
 
 
 def _read(row: Mapping[str, str | None]) -> dict[str, Json]:
     """Return the signals of a row; a text that is no number of at least 0 and no declaration is left out."""
-    found: dict[str, Json] = {}
+    signals: dict[str, Json] = {}
     for name, text in row.items():
         bare = name.removeprefix(PREFIX)
         if bare == DECLARED:
             if text in DECLARATIONS:
-                found[bare] = text
+                signals[bare] = text
             continue
         try:
             value = float(text) if text is not None else -1.0
         except ValueError:
             continue
         if isfinite(value) and 0 <= value <= _MOST:
-            found[bare] = int(value) if value.is_integer() else value
-    return found
+            signals[bare] = int(value) if value.is_integer() else value
+    return signals

@@ -104,12 +104,12 @@ def _set_key(text: str, separator: str) -> str | None:
             content = json.loads(text)
         except ValueError:
             return None
-        if not isinstance(content, list) or any(isinstance(one, list | dict) for one in content):
+        if not isinstance(content, list) or any(isinstance(part, list | dict) for part in content):
             return None
-        parts = ["" if one is None else str(one) for one in content]
+        parts = ["" if part is None else str(part) for part in content]
     elif separator and separator in text:
         parts = text.split(separator)
-    return "\x1f".join(sorted({plain_key(one) for one in parts if one.strip()})) if parts else None
+    return "\x1f".join(sorted({plain_key(part) for part in parts if part.strip()})) if parts else None
 
 
 def key_of(dataset: Dataset, separator: str = "") -> Callable[[str, str], str]:
@@ -343,15 +343,17 @@ def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> p
     pairs = table.filter("is_control").select(columns).drop_nulls().unique(maintain_order=True)
     if not pairs.height:
         return table
-    given, known = pairs["answer"].to_list(), pairs["control"].to_list()
+    answers, known = pairs["answer"].to_list(), pairs["control"].to_list()
     separator = dataset.answer.alternatives
     if "grade_norm" in dataset.metrics:
         right = [
             _exam_right(answer, true, kind)
-            for kind, answer, true in zip(pairs["kind"], given, known, strict=True)
+            for kind, answer, true in zip(pairs["kind"], answers, known, strict=True)
         ]
     else:
-        right = [best_f1(answer, true, separator) >= least for answer, true in zip(given, known, strict=True)]
+        right = [
+            best_f1(answer, true, separator) >= least for answer, true in zip(answers, known, strict=True)
+        ]
     hits = pairs.with_columns(pl.Series("right", right)).filter("right")
     joined = table.join(hits, on=columns, how="left", nulls_equal=False, maintain_order="left")
     return joined.with_columns(pl.when("right").then("answer").otherwise("control").alias("control")).drop(

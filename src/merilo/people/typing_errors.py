@@ -64,8 +64,8 @@ def typing_error(answer: str, right: str) -> str | None:
     """
     if answer == right:
         return None
-    one, two = number(answer), number(right)
-    kinds = _of_texts(answer, right) if one is None or two is None else _of_numbers(one, two)
+    typed, two = number(answer), number(right)
+    kinds = _of_texts(answer, right) if typed is None or two is None else _of_numbers(typed, two)
     return next((kind for kind, holds in kinds.items() if holds), None)
 
 
@@ -82,7 +82,7 @@ def number(text: str) -> Decimal | None:
     return Decimal(bare.replace(",", "."))
 
 
-def within_one_edit(one: str, two: str) -> bool:
+def within_one_edit(first: str, two: str) -> bool:
     """Check whether the Damerau-Levenshtein distance of two texts is 1 or 0.
 
     Example:
@@ -92,25 +92,25 @@ def within_one_edit(one: str, two: str) -> bool:
     for _ in range(2):
         # What is left without the common beginning, and then without the common end.
         start = next(
-            (i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two))
+            (i for i, (a, b) in enumerate(zip(first, two, strict=False)) if a != b), min(len(first), len(two))
         )
-        one, two = one[start:][::-1], two[start:][::-1]
-    if max(len(one), len(two)) <= 1:
+        first, two = first[start:][::-1], two[start:][::-1]
+    if max(len(first), len(two)) <= 1:
         return True
-    return len(one) == len(two) == 2 and one == two[::-1]
+    return len(first) == len(two) == 2 and first == two[::-1]
 
 
-def _of_numbers(one: Decimal, two: Decimal) -> dict[str, bool]:
-    answer, right = _digits(one), _digits(two)
-    kinds = {"notation": one == two, "sign": one == -two}
+def _of_numbers(typed: Decimal, two: Decimal) -> dict[str, bool]:
+    answer, right = _digits(typed), _digits(two)
+    kinds = {"notation": typed == two, "sign": typed == -two}
     if sum(map(str.isdigit, right)) < FEWEST_DIGITS:
         return kinds
-    near = (one < 0) == (two < 0) and min(len(answer), len(right)) > 1 and within_one_edit(answer, right)
+    near = (typed < 0) == (two < 0) and min(len(answer), len(right)) > 1 and within_one_edit(answer, right)
     return kinds | {
-        "power_of_ten": one * two > 0 and _is_power_of_ten(one / two),
+        "power_of_ten": typed * two > 0 and _is_power_of_ten(typed / two),
         "swapped_digits": near and sorted(answer) == sorted(right),
-        "off_by_one": abs(one - two) == 1,
-        "off_by_ten": abs(one - two) > 1 and _is_power_of_ten(one - two),
+        "off_by_one": abs(typed - two) == 1,
+        "off_by_ten": abs(typed - two) > 1 and _is_power_of_ten(typed - two),
         "one_digit": near and len(answer) == len(right),
         "digit_count": near,
     }
@@ -128,19 +128,19 @@ def _is_power_of_ten(value: Decimal) -> bool:
 
 
 def _of_texts(answer: str, right: str) -> dict[str, bool]:
-    one, two = _plain(answer), _plain(right)
+    plain, two = _plain(answer), _plain(right)
     typed, known = answer.strip(), right.strip().casefold()
     return {
-        "notation": one == two,
-        "case": one.casefold() == two.casefold(),
+        "notation": plain == two,
+        "case": plain.casefold() == two.casefold(),
         "alphabet": typed.translate(TWINS).casefold() == right.strip().translate(TWINS).casefold(),
         "layout": known in {typed.casefold().translate(table) for table in (_TO_JCUKEN, _TO_QWERTY)},
-        "one_letter": _one_letter(one, two),
+        "one_letter": _one_letter(plain, two),
     }
 
 
-def _one_letter(one: str, two: str) -> bool:
-    return min(len(one), len(two)) >= SHORTEST_TEXT and within_one_edit(one.casefold(), two.casefold())
+def _one_letter(typed: str, two: str) -> bool:
+    return min(len(typed), len(two)) >= SHORTEST_TEXT and within_one_edit(typed.casefold(), two.casefold())
 
 
 def _plain(text: str) -> str:
@@ -192,7 +192,7 @@ def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tup
         The answers that look like misspellings, the most frequent first.
 
     Example:
-        >>> [(one.answer, one.label) for one in near_spellings({"yes": 90, "no": 80, "yes6": 2})]
+        >>> [(near.answer, near.label) for near in near_spellings({"yes": 90, "no": 80, "yes6": 2})]
         [('yes6', 'yes')]
         >>> near_spellings({"10": 90, "11": 80, "101": 2})
         ()
@@ -201,7 +201,7 @@ def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tup
     often = max(_FEWEST_OF_A_LABEL, _SHARE_OF_A_LABEL * total)
     usual = {answer for answer, count in counts.items() if count >= often}
     closed = 0 < len(usual) <= MOST_CLOSED_LABELS
-    if not labels and not (closed and sum(counts[one] for one in usual) >= _SHARE_OF_LABELS * total):
+    if not labels and not (closed and sum(counts[label] for label in usual) >= _SHARE_OF_LABELS * total):
         return ()
     accepted = {label for label in labels or usual if any(map(str.isalpha, label))}
     near = []
@@ -214,11 +214,11 @@ def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tup
             if (labels or count <= _RARE * counts[label]) and _looks_like(answer.casefold(), label.casefold())
         ]
         if alike:
-            label = max(alike, key=lambda one: (counts.get(one, 0), one))
+            label = max(alike, key=lambda text: (counts.get(text, 0), text))
             near.append(
                 NearSpelling(answer=answer, label=label, answers=count, label_answers=counts.get(label, 0))
             )
-    return tuple(sorted(near, key=lambda one: (-one.answers, one.answer)))
+    return tuple(sorted(near, key=lambda near_spelling: (-near_spelling.answers, near_spelling.answer)))
 
 
 def _looks_like(answer: str, label: str) -> bool:

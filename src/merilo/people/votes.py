@@ -83,9 +83,9 @@ class Votes:
         cell = tally.item.astype(np.int64) * width + tally.label
         return tally.votes[np.searchsorted(cell, self.item.astype(np.int64) * width + self.label)]
 
-    def where(self, kept: ArrayLike) -> Votes:
-        """Select the rows for which `kept`, shape (n,), is true. Codes keep their meaning."""
-        mask = np.asarray(kept, dtype=bool)
+    def where(self, chosen: ArrayLike) -> Votes:
+        """Select the rows for which `chosen`, shape (n,), is true. Codes keep their meaning."""
+        mask = np.asarray(chosen, dtype=bool)
         return Votes(
             self.item[mask],
             self.annotator[mask],
@@ -192,13 +192,13 @@ def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray
     first = np.full(int(appearance.max()) + 1, -1, dtype=np.int64)
     first[appearance[::-1]] = np.arange(len(column) - 1, -1, -1)
     present = np.flatnonzero(first >= 0)
-    found = pl.DataFrame({"name": column.gather(first[present]), "place": np.arange(present.size)}).sort(
+    by_name = pl.DataFrame({"name": column.gather(first[present]), "place": np.arange(present.size)}).sort(
         "name"
     )
     rank = np.empty(first.shape[0], dtype=np.int32)
-    rank[present[found["place"].to_numpy()]] = np.arange(present.shape[0], dtype=np.int32)
+    rank[present[by_name["place"].to_numpy()]] = np.arange(present.shape[0], dtype=np.int32)
     codes: IntArray = rank[appearance]
-    return codes, found["name"].rename(column.name)
+    return codes, by_name["name"].rename(column.name)
 
 
 def _codes_of_numbers(column: pl.Series) -> tuple[IntArray, pl.Series]:

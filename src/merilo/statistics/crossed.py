@@ -279,17 +279,19 @@ def crossed(value: float, influence: Influence, bounds: tuple[float, float] = (0
 def _shared(influence: Influence) -> tuple[float, int, float]:
     """Return the shared variance, the number of annotators, and how many of equal work they are worth."""
     answers, n = influence.answers, float(len(influence.answers))
-    _, person, given = np.unique(influence.person, return_inverse=True, return_counts=True)
+    _, person, answered = np.unique(influence.person, return_inverse=True, return_counts=True)
     _, unit, asked = np.unique(influence.unit, return_inverse=True, return_counts=True)
-    _, cell, both = np.unique(unit * len(given) + person, return_inverse=True, return_counts=True)
+    _, cell, both = np.unique(unit * len(answered) + person, return_inverse=True, return_counts=True)
     of_person, of_unit, of_cell = (
         float((np.bincount(code, answers) ** 2).sum()) for code in (person, unit, cell)
     )
-    persons, units, cells = (float((count.astype(np.float64) ** 2).sum()) for count in (given, asked, both))
+    persons, units, cells = (
+        float((count.astype(np.float64) ** 2).sum()) for count in (answered, asked, both)
+    )
     others = n * n - persons - units + cells
     apart = (answers.sum() ** 2 - of_person - of_unit + of_cell) / others if others > 0 else 0.0
     shared = of_person - of_cell - apart * (persons - cells)
-    return max(shared, 0.0), len(given), persons**2 / float((given.astype(np.float64) ** 4).sum())
+    return max(shared, 0.0), len(answered), persons**2 / float((answered.astype(np.float64) ** 4).sum())
 
 
 def _guessing(influence: Influence) -> tuple[float, float]:

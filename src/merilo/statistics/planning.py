@@ -212,9 +212,9 @@ def shown(
         Biometrics 43, 207-211 (the variance of the items).
         S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
     """
-    found = plan.crossed(items, own=max(discordant - true**2, 0.0) or 1e-12)
-    error = sqrt(found.items_variance + found.shared_variance + found.guess_variance[0])
-    return distance >= error * sum(student_quantile(p, found.freedom) for p in quantiles)
+    difference = plan.crossed(items, own=max(discordant - true**2, 0.0) or 1e-12)
+    error = sqrt(difference.items_variance + difference.shared_variance + difference.guess_variance[0])
+    return distance >= error * sum(student_quantile(p, difference.freedom) for p in quantiles)
 
 
 def _for_difference(level: float, power: float) -> tuple[float, float]:
@@ -268,7 +268,7 @@ class StudySize:
     annotators: int
 
 
-def study_size(found: Crossed, items: int, margin: float | None = None) -> StudySize | None:
+def study_size(difference: Crossed, items: int, margin: float | None = None) -> StudySize | None:
     """Estimate the study that answers with power 0.8 what this one cannot, if the observed difference is the true one.
 
     The standard error must be at most |difference| / (t_0.975 + t_0.8) for the two-sided test, or, to show equivalence,
@@ -276,19 +276,19 @@ def study_size(found: Crossed, items: int, margin: float | None = None) -> Study
     reach it, that with the smallest sum of relative growths is taken.
 
     Args:
-        found: the difference in the study at hand.
+        difference: the difference in the study at hand.
         items: its number of items.
         margin: the margin, in (0, 1); by default, the two-sided test.
 
     Returns:
         The size; `None` if it is above `MOST_ITEMS`, if no size would do, or if this study is large enough.
     """
-    distance = abs(found.value) if margin is None else margin - abs(found.value)
+    distance = abs(difference.value) if margin is None else margin - abs(difference.value)
     if distance < 1e-6:
         return None
     tests = _for_difference(0.95, 0.8) if margin is None else _for_margin(0.95, 0.8)
-    variances, people = (found.items_variance, found.shared_variance), found.people or 0
-    freedom, grown = found.freedom, (1.0, 1.0)
+    variances, people = (difference.items_variance, difference.shared_variance), difference.people or 0
+    freedom, grown = difference.freedom, (1.0, 1.0)
     for _ in range(_ROUNDS):
         grown = _growth(*variances, (distance / sum(student_quantile(p, freedom) for p in tests)) ** 2)
         freedom = max(min([items * grown[0], *([people * grown[1]] if people else [])]) - 1, 1.0)
@@ -334,14 +334,14 @@ class ControlPlan:
             answers is rounded up to a whole number, so slightly more control items can be worse than slightly fewer.
         pass_mark: the number of correct answers out of `controls` that an annotator needs to be kept.
         excluded: the probability that a guessing annotator is excluded, with `controls` control items.
-        kept: the probability that a skilled annotator is kept, with `controls` control items.
+        retained: the probability that a skilled annotator is kept, with `controls` control items.
     """
 
     controls: int
     always_from: int
     pass_mark: int
     excluded: float
-    kept: float
+    retained: float
 
 
 def controls(
@@ -371,7 +371,7 @@ def controls(
 
     Example:
         >>> plan = controls(chance=0.5, skilled=0.9, threshold=0.7)
-        >>> plan.controls, plan.pass_mark, round(plan.excluded, 3), round(plan.kept, 3)
+        >>> plan.controls, plan.pass_mark, round(plan.excluded, 3), round(plan.retained, 3)
         (13, 10, 0.954, 0.966)
     """
     if skilled <= chance:
@@ -530,14 +530,14 @@ def _size(plan: StudyPlan, enough: Callable[[StudyPlan, int], bool], what: str, 
             f"with {several} items {more} annotators are needed"
         )
     crowd = plan if plan.people else replace(plan, people=people)
-    found = crowd.crossed(items)
+    accuracy = crowd.crossed(items)
     return {
         "items_if_people_do_not_matter": alone,
         "items": items,
         "people_at_least": None if plan.people else people,
         "items_each": each,
         "people_at_so_many_items_each": people_needed(items, plan.overlap, each),
-        "design_effect": round(1 + found.shared_variance / found.items_variance, 6),
+        "design_effect": round(1 + accuracy.shared_variance / accuracy.items_variance, 6),
     }
 
 
@@ -550,5 +550,5 @@ def _controls(wanted: PowerSettings) -> Json:
         "right_to_be_kept": plan.pass_mark,
         "threshold": wanted.min_control_accuracy,
         "excluded_at_chance": round(plan.excluded, 6),
-        "kept_if_skilled": round(plan.kept, 6),
+        "kept_if_skilled": round(plan.retained, 6),
     }

@@ -155,8 +155,8 @@ class Candidates:
         tied = np.bincount(self.cell_group[among], minlength=groups)
         tied = tied + np.where(other >= best - TIE, unnamed, 0.0)
         # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the given codes.
-        given = np.bincount(self.cell_group, self.cell_label, minlength=groups)
-        chosen = labels * (labels - 1) // 2 - given.astype(np.int64)
+        label_codes = np.bincount(self.cell_group, self.cell_label, minlength=groups)
+        chosen = labels * (labels - 1) // 2 - label_codes.astype(np.int64)
         chosen[self.cell_group[among]] = self.cell_label[among]
         label[self.group_item[tied == 1]] = chosen[tied == 1]
         confidence[self.group_item] = best

@@ -52,10 +52,10 @@ def break_ties_by_medoid(consensus: Consensus, votes: Votes, texts: Sequence[str
 
 def labels_of_items(votes: Votes) -> dict[int, dict[int, int]]:
     """Return label -> number of votes for every item with votes."""
-    found: dict[int, dict[int, int]] = {}
+    counts: dict[int, dict[int, int]] = {}
     for item, label, n in zip(*(column.tolist() for column in votes.tally()), strict=True):
-        found.setdefault(item, {})[label] = n
-    return found
+        counts.setdefault(item, {})[label] = n
+    return counts
 
 
 def majority_of_parts(answers: Mapping[str, int], needed: int, *, ordered: bool) -> tuple[str, float] | None:

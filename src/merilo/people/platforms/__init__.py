@@ -184,9 +184,10 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
     prefixed = {name: f"{INPUT_MARK}{name}" for name in first.inputs.columns if name in reserved}
     parts = [
         pl.concat(
-            [one.inputs.rename(prefixed), one.rows.with_columns(file=pl.lit(one.file))], how="horizontal"
+            [export.inputs.rename(prefixed), export.rows.with_columns(file=pl.lit(export.file))],
+            how="horizontal",
         )
-        for one in exports
+        for export in exports
     ]
     fields = [prefixed.get(name, name) for name in first.inputs.columns]
     data = pl.concat(parts, how="diagonal")
@@ -223,7 +224,7 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
         currency=first.currency,
         answer_field=first.answer_field,
         renamed={},
-        unread=tuple(one for export in exports for one in export.unread),
+        unread=tuple(unread for export in exports for unread in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
         scored=first.scored,
         reading=reading,
@@ -271,9 +272,9 @@ def _arms(data: pl.DataFrame) -> dict[str, str]:
     pairs = data.filter(pl.col("arm").is_not_null()).unique(["respondent", "arm"], maintain_order=True)
     twice = pairs.filter(pl.col("respondent").is_duplicated())
     if twice.height:
-        one, other = twice.filter(pl.col("respondent") == twice["respondent"][0]).rows(named=True)[:2]
+        first, other = twice.filter(pl.col("respondent") == twice["respondent"][0]).rows(named=True)[:2]
         raise DataError(
-            f"annotator {one['respondent']} is in two arms: {one['arm']} and {other['arm']}",
+            f"annotator {first['respondent']} is in two arms: {first['arm']} and {other['arm']}",
             file=other["file"],
             row=other["row"],
         )

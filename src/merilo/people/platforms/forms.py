@@ -266,7 +266,7 @@ def _text(value: Json) -> str | None:
             return options_text([name for name, chosen in value.items() if chosen])
         if len(value) == 1 and next(iter(value)) in {"label", "labels"}:
             return _text(next(iter(value.values())))
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return options_text(value)
     return json_text(value)
 

@@ -102,14 +102,14 @@ def _annotations(task: Mapping[str, Any]) -> Iterator[dict[str, Json]]:
         for result in results if isinstance(results, list) else []:
             value = result.get("value") if isinstance(result, dict) else None
             if isinstance(value, dict):
-                given = _values(value)
-                if given is None:
+                values = _values(value)
+                if values is None:
                     raise InputError(_MARKS_A_PART)
-                answers.setdefault(f"{ANSWER}{result.get('from_name', 'answer')}", []).extend(given)
+                answers.setdefault(f"{ANSWER}{result.get('from_name', 'answer')}", []).extend(values)
         if answers:
             yield {
                 **asked,
-                **{tag: options_text(given) for tag, given in answers.items()},
+                **{tag: options_text(options) for tag, options in answers.items()},
                 "annotator": by.get("id", by.get("email")) if isinstance(by, dict) else by,
                 "annotation_id": annotation.get("id"),
                 "created_at": annotation.get("created_at"),

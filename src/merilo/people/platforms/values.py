@@ -110,7 +110,10 @@ def text_columns(records: Sequence[Mapping[str, Json]]) -> pl.DataFrame:
     """Return JSON objects as a table of text columns, one for each key, in order of first appearance."""
     names = dict.fromkeys(name for record in records for name in record if name)
     return pl.DataFrame(
-        {name: pl.Series([json_text(one.get(name)) for one in records], dtype=pl.String) for name in names}
+        {
+            name: pl.Series([json_text(record.get(name)) for record in records], dtype=pl.String)
+            for name in names
+        }
     )
 
 

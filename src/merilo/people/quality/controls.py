@@ -201,7 +201,7 @@ class ControlHealth:
     @property
     def suspects(self) -> tuple[int, ...]:
         """The numbers of suspect control items, ascending."""
-        return tuple(sorted(one.item for one in self.controls if one.suspect))
+        return tuple(sorted(control.item for control in self.controls if control.suspect))
 
 
 def control_health(responses: Responses, annotators: pl.DataFrame, rule: ExclusionRule) -> ControlHealth:
@@ -247,6 +247,6 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Exclusi
         suspect=agreed.any() & wrong.first(),
     )
     controls = [ControlItem(**row) for row in rows.iter_rows(named=True)]
-    controls.sort(key=lambda one: (not one.suspect, one.share_correct, one.item))
+    controls.sort(key=lambda control: (not control.suspect, control.share_correct, control.item))
     excluded = rule.excluded(annotators["controls_correct"].to_numpy(), annotators["controls"].to_numpy())
     return ControlHealth(tuple(controls), annotators.height, int(excluded.sum()))

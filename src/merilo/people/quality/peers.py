@@ -67,8 +67,8 @@ def agreement_by_answer(item: pl.Series, annotator: pl.Series, answer: pl.Series
 
     Example:
         >>> item, annotator = pl.Series([1, 1, 1, 1]), pl.Series(["ann", "bob", "cat", "dan"])
-        >>> found = agreement_by_answer(item, annotator, pl.Series(["yes", "yes", "yes", "no"]))
-        >>> found["own"].to_list(), found["others"].round(2).to_list()
+        >>> agreeing = agreement_by_answer(item, annotator, pl.Series(["yes", "yes", "yes", "no"]))
+        >>> agreeing["own"].to_list(), agreeing["others"].round(2).to_list()
         ([1.0, 1.0, 1.0, 0.0], [0.67, 0.67, 0.67, 1.0])
     """
     table = pl.DataFrame({"item": item, "annotator": annotator, "answer": answer}).drop_nulls()
