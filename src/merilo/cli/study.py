@@ -63,21 +63,21 @@ def create(
 
     check_places([data, settings.controls, settings.training], json_to, out, force=force)
     with working(Text("Making the study")):
-        made = create_studies(data, out, settings, force=force)
-    for project, study in made.items():
+        created = create_studies(data, out, settings, force=force)
+    for project, study in created.items():
         for warning in study.warnings:
             say(Text("warning: {text}", text=f"{project}: {warning}" if project else warning))
-    content = {project: study.to_dict() for project, study in made.items()}
+    content = {project: study.to_dict() for project, study in created.items()}
 
     def shown() -> None:
-        for study in made.values():
+        for study in created.values():
             show_created(study)
-        if "" not in made:
+        if "" not in created:
             show(
                 Text(
                     "People judge pairs in {n:# study|# studies}. When all have their answers, docs/rudetox.md selects "
                     "the pairs that all accept.",
-                    n=len(made),
+                    n=len(created),
                 )
             )
 
@@ -102,8 +102,13 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
         lambda: {
             "valid": check.valid,
             "problems": [
-                {"file": one.file, "line": one.row, "field": one.field, "message": one.message}
-                for one in check.problems
+                {
+                    "file": problem.file,
+                    "line": problem.row,
+                    "field": problem.field,
+                    "message": problem.message,
+                }
+                for problem in check.problems
             ],
             "warnings": list(check.warnings),
             "plan": check.figures.as_json() if check.figures else None,
@@ -136,7 +141,7 @@ def freeze(
     )
     for warning in check.warnings:
         say(Text("warning: {text}", text=warning))
-    told = Text(
+    message = Text(
         "{study}: the plan is frozen on {date}; {n:# file|# files}, hash {hash}",
         study=study,
         date=frozen.date,
@@ -146,7 +151,7 @@ def freeze(
     deliver(
         json_to,
         lambda: {"date": frozen.date, "hash": frozen.hash, "files": dict(frozen.files)},
-        partial(show, *(check.figures.verdicts if check.figures else ()), told),
+        partial(show, *(check.figures.verdicts if check.figures else ()), message),
     )
     return 0
 
@@ -204,24 +209,24 @@ def export_(
 
     folder = open_study(study)
     check_places(_files(folder), json_to, out, force=force)
-    made = export_study(
+    export = export_study(
         folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
         experts=expert or (), domains=domain or (), force=force,
     )  # fmt: skip
     _warn_unfrozen(folder)
-    if made.author_field is None and folder.plan.arms[made.arm].skip_own:
+    if export.author_field is None and folder.plan.arms[export.arm].skip_own:
         say(
             Text(
                 "the authors of the items are not known, so every expert gets all items and marks their own: "
                 "name the field of meta with --author-field"
             )
         )
-    deliver(json_to, made.to_dict, partial(show_export, made, out))
+    deliver(json_to, export.to_dict, partial(show_export, export, out))
     return 0
 
 
 @app.command("import")
-@takes_settings("platform", of=InputSettings, into="given")
+@takes_settings("platform", of=InputSettings, into="source")
 def import_(
     study: StudyArgument,
     files: Annotated[
@@ -232,7 +237,7 @@ def import_(
         ),
     ] = None,
     *,
-    given: InputSettings,
+    source: InputSettings,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -248,11 +253,11 @@ def import_(
     folder = open_study(study)
     check_places([*_files(folder), *(files or ())], json_to)
     with working(Text("Importing")):
-        made = import_files(folder, files or (), platform=given.platform, encoding=encoding)
+        imported = import_files(folder, files or (), platform=source.platform, encoding=encoding)
     _warn_unfrozen(folder)
-    for name in made.known:
+    for name in imported.known:
         say(Text("{file}: was imported before and changes nothing", file=name))
-    deliver(json_to, made.to_dict, partial(show_import, made))
+    deliver(json_to, imported.to_dict, partial(show_import, imported))
     return 0
 
 
@@ -277,7 +282,7 @@ def status(
     folder = open_study(study)
     check_places(_files(folder), json_to)
     with working(Text("Reading the answers")):
-        found = study_status(folder, arm=arm, estimate=show_estimate)
+        progress = study_status(folder, arm=arm, estimate=show_estimate)
     if (folder.path / "site.db").is_file():
         say(
             Text(
@@ -285,9 +290,9 @@ def status(
                 "site, and the author's page shows them"
             )
         )
-    if found.estimate:
+    if progress.estimate:
         say(Text("the estimate is not final: stopping a study because of it biases the result"))
-    deliver(json_to, found.to_dict, partial(show_status, found))
+    deliver(json_to, progress.to_dict, partial(show_status, progress))
     return 0
 
 
@@ -315,8 +320,8 @@ def baseline_(
     for change in plan_changes(folder):
         say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
     with working(Text("Making the baseline")):
-        made = study_baseline(folder, arm=arm, models=model or ())
-    return finish(made, out, force=force, details=details, json_to=json_to)
+        baseline = study_baseline(folder, arm=arm, models=model or ())
+    return finish(baseline, out, force=force, details=details, json_to=json_to)
 
 
 def _files(folder: StudyFolder) -> list[Path]:

@@ -142,7 +142,7 @@ def invite(
     """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
     from merilo.site.serving import invite_to_site, served_address  # noqa: PLC0415 - the help needs no database
 
-    made = invite_to_site(
+    links = invite_to_site(
         study,
         arm=arm,
         experts=tuple(expert or ()),
@@ -151,7 +151,7 @@ def invite(
         database=database,
     )
     address = address or served_address(study, database) or "http://127.0.0.1:8000"
-    for name, path in made:
+    for name, path in links:
         sys.stdout.write(f"{name}{chr(9) if name else ''}{address.rstrip('/')}{path}\n")
     return 0
 
@@ -264,8 +264,8 @@ def collect(
         if path is not None:
             refuse_existing(path, force=force)
     state = read_site(study, arm=arm, database=database)
-    made = collect_answers(state)
-    write_text(out, made.table, OWNER)
+    collected = collect_answers(state)
+    write_text(out, collected.table, OWNER)
     if people is not None:
         write_text(people, paid_people(state), OWNER)
     if counts is not None:
@@ -275,10 +275,12 @@ def collect(
         ("stopped", Text("of stopped people whom the baseline's rule would keep")),
         ("surplus", Text("beyond the overlap")),
     ):
-        if number := made.left_out[reason]:
+        if number := collected.left_out[reason]:
             say(Text("left out: {n} answers {why}", n=number, why=why))
-    told = Text("{file}: {n} answers of {people} people", file=out, n=made.answers, people=made.people)
-    deliver(json_to, made.to_dict, partial(show, told))
+    message = Text(
+        "{file}: {n} answers of {people} people", file=out, n=collected.answers, people=collected.people
+    )
+    deliver(json_to, collected.to_dict, partial(show, message))
     return 0
 
 
@@ -301,7 +303,7 @@ def backup(
 
 def _show_preview(address: str, studies: list[ServedStudy], _author: str) -> None:
     show(
-        *(Text("{name}: {page}", name=one.arm_name, page=f"{address}{one.path}") for one in studies),
+        *(Text("{name}: {page}", name=study.arm_name, page=f"{address}{study.path}") for study in studies),
         Text("The preview is running at {address}; Ctrl-C ends it.", address=address),
     )
     sys.stdout.flush()
@@ -309,14 +311,14 @@ def _show_preview(address: str, studies: list[ServedStudy], _author: str) -> Non
 
 def _show_addresses(public: str | None, address: str, studies: list[ServedStudy], author: str) -> None:
     base = (public or address).rstrip("/")
-    several = len({one.folder.path for one in studies}) > 1
-    for one in studies:
+    several = len({study.folder.path for study in studies}) > 1
+    for study in studies:
         show(
             Text(
                 "{name}: {page}{how:invited=, by invitation|?worker_id=ID, or by invitation} (merilo study invite)",
-                name=f"{one.folder.path}, {one.arm_name}" if several else one.arm_name,
-                page=f"{base}{one.path}",
-                how="invited" if one.by_invitation else "open",
+                name=f"{study.folder.path}, {study.arm_name}" if several else study.arm_name,
+                page=f"{base}{study.path}",
+                how="invited" if study.by_invitation else "open",
             )
         )
     show(

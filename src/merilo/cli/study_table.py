@@ -23,48 +23,54 @@ from merilo.text import Text, joined
 _SHARES: Final = 6
 
 
-def show_created(made: CreatedStudy) -> None:
+def show_created(created: CreatedStudy) -> None:
     """Print the created study and its computed plan."""
-    section = made.subset.section
+    section = created.subset.section
     show(
         Text(
             "{title}: {n} of {of} items; arms: {arms} ({audience} test: {why})",
-            title=made.source.declared.title,
-            n=len(made.subset.items),
+            title=created.source.declared.title,
+            n=len(created.subset.items),
             of=section.of,
-            arms=[*made.folder.plan.arms],
-            audience=made.source.audience,
-            why=made.source.audience_from,
+            arms=[*created.folder.plan.arms],
+            audience=created.source.audience,
+            why=created.source.audience_from,
         )
     )
-    largest = made.subset.largest_deviation
+    largest = created.subset.largest_deviation
     if not section.all and largest is not None:
         show(
             Text(
                 "Fields kept: {fields}; the largest deviation is {deviation:+.2f} percentage points "
                 "({field} = {value})",
-                fields=[field.name for field in made.subset.fields],
+                fields=[field.name for field in created.subset.fields],
                 deviation=largest.deviation,
                 field=largest.field,
                 value=largest.value,
             )
         )
-    if made.controls is not None:
-        show(Text("Controls: {n} of {wanted} items", n=len(made.controls.items), wanted=made.controls.wanted))
-        largest_first = sorted(made.controls.shares, key=lambda one: -one.difference)[:_SHARES]
+    if created.controls is not None:
+        show(
+            Text(
+                "Controls: {n} of {wanted} items",
+                n=len(created.controls.items),
+                wanted=created.controls.wanted,
+            )
+        )
+        largest_first = sorted(created.controls.shares, key=lambda share: -share.difference)[:_SHARES]
         show_table(
             [
-                (f"{one.field}: {one.value}", number(one.test, ".0%"), number(one.controls, ".0%"))
-                for one in largest_first
+                (f"{share.field}: {share.value}", number(share.test, ".0%"), number(share.controls, ".0%"))
+                for share in largest_first
             ],
             ["", Text("of the test"), Text("of the controls")],
             title=Text("Largest differences between the test and its control items"),
         )
-    show_plan_figures(made.folder.plan, made.figures)
+    show_plan_figures(created.folder.plan, created.figures)
     show(
         Text(
             "{folder} is ready: edit study.yaml and the instructions, then validate and freeze it",
-            folder=made.folder.path,
+            folder=created.folder.path,
         )
     )
 
@@ -83,44 +89,44 @@ def show_check(check: StudyCheck, folder: Path) -> None:
     """Print the computed plan of a valid study, and the problems of another one."""
     if check.valid and check.study is not None and check.figures is not None:
         show_plan_figures(check.study.plan, check.figures)
-    show(*(Text("warning: {text}", text=one) for one in check.warnings), *check.problems)
+    show(*(Text("warning: {text}", text=warning) for warning in check.warnings), *check.problems)
     verdict = Text("invalid: {n:# problem|# problems}", n=len(check.problems))
     show(f"{folder}: {Text('valid', context='files') if check.valid else verdict}")
 
 
-def show_export(made: ExportedStudy, out: Path) -> None:
+def show_export(export: ExportedStudy, out: Path) -> None:
     """Print what was exported, a line a sheet."""
-    for sheet in made.sheets:
+    for sheet in export.sheets:
         own = Text(", without {n:# item|# items} of their own", n=sheet.left_out)
         show(
             Text(
                 "{platform}{whom}: {n:# item|# items}{own}, {controls:# control item|# control items}, "
                 "{training:# training item|# training items}; files: {files}",
-                platform=NAMES[made.platform],
+                platform=NAMES[export.platform],
                 whom=Text(" for {name}", name=sheet.respondent) if sheet.respondent else "",
                 n=sheet.tests,
                 own=own if sheet.respondent else "",
-                controls=made.controls,
-                training=made.training,
+                controls=export.controls,
+                training=export.training,
                 files=[*sheet.files],
             )
         )
     show(
         Text(
             "Set the overlap to {n}: {n:# person answers|# people answer} each task. The files: {folder}",
-            n=made.overlap,
+            n=export.overlap,
             folder=out,
         )
     )
 
 
-def show_import(made: ImportedStudy) -> None:
+def show_import(imported: ImportedStudy) -> None:
     """Print what was imported, a line a file, and what the study has now."""
-    for one in made.added:
-        left = "".join(f", {n} {reason.replace('_', ' ')}" for reason, n in one.left_out.items())
-        answers = Text("{n:# answer|# answers}", n=one.answers)
-        show(f"{one.name} ({NAMES[one.platform]}, {one.arm}): {answers}{left}")
-    for arm, table in made.imports.tables.items():
+    for file in imported.added:
+        left = "".join(f", {n} {reason.replace('_', ' ')}" for reason, n in file.left_out.items())
+        answers = Text("{n:# answer|# answers}", n=file.answers)
+        show(f"{file.name} ({NAMES[file.platform]}, {file.arm}): {answers}{left}")
+    for arm, table in imported.imports.tables.items():
         repeated = Text(" ({n:# row|# rows} in several files)", n=table.repeated)
         show(
             Text(
@@ -130,70 +136,74 @@ def show_import(made: ImportedStudy) -> None:
                 repeated=repeated if table.repeated else "",
             )
         )
-    for arm, came in made.imports.people.items():
+    for arm, came in imported.imports.people.items():
         show(Text("The study knows what became of {n:# person|# people} of {arm}.", n=came.came, arm=arm))
-    if not made.imports.tables:
+    if not imported.imports.tables:
         show(Text("The study has no answers yet."))
 
 
-def show_status(found: StudyStatus) -> None:
+def show_status(progress: StudyStatus) -> None:
     """Print the status of one group of annotators."""
-    show_table(_rows(found), title=f"{found.study}, {found.arm}")
-    if found.annotators:
-        _show_annotators(found)
-    if found.problem:
-        show(Text("No agreement yet: {why}", why=found.problem))
+    show_table(_rows(progress), title=f"{progress.study}, {progress.arm}")
+    if progress.annotators:
+        _show_annotators(progress)
+    if progress.problem:
+        show(Text("No agreement yet: {why}", why=progress.problem))
 
 
-def _rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
-    yield Text("plan"), Text("frozen", context="plan") if found.frozen else Text("not frozen")
+def _rows(progress: StudyStatus) -> Iterator[tuple[Text, object]]:
+    yield Text("plan"), Text("frozen", context="plan") if progress.frozen else Text("not frozen")
     yield (
         Text("answers that count"),
         Text(
             "{n:,} of {planned:,} ({share:.0%})",
-            n=found.counted,
-            planned=found.planned,
-            share=found.counted / found.planned if found.planned else 0.0,
+            n=progress.counted,
+            planned=progress.planned,
+            share=progress.counted / progress.planned if progress.planned else 0.0,
         ),
     )
     yield (
         Text("items with full overlap"),
-        Text("{n:,} of {of:,}", n=found.missing_by.get(0, 0), of=found.items),
+        Text("{n:,} of {of:,}", n=progress.missing_by.get(0, 0), of=progress.items),
     )
     by = [
-        Text("{left} on {n:# item|# items}", left=left, n=n) for left, n in found.missing_by.items() if left
+        Text("{left} on {n:# item|# items}", left=left, n=n)
+        for left, n in progress.missing_by.items()
+        if left
     ]
-    missing = number(found.missing, ",")
+    missing = number(progress.missing, ",")
     yield Text("answers missing"), Text("{n} ({by})", n=missing, by=by) if by else missing
     for name, n in (
-        (Text("items with more answers"), found.surplus),
-        (Text("second answers of one person"), found.repeated),
+        (Text("items with more answers"), progress.surplus),
+        (Text("second answers of one person"), progress.repeated),
     ):
         if n:
             yield name, number(n, ",")
-    if found.annotators:
+    if progress.annotators:
         yield (
             Text("annotators", context="row"),
             Text(
                 "{n}, {excluded} below the threshold on control items",
-                n=len(found.annotators),
-                excluded=sum(one.excluded for one in found.annotators),
+                n=len(progress.annotators),
+                excluded=sum(annotator.excluded for annotator in progress.annotators),
             ),
         )
-    if found.alpha is not None:
-        yield Text("Krippendorff's alpha"), number(found.alpha, ".3f")
-    if found.low_agreement is not None:
-        yield Text("items without a majority"), number(found.low_agreement, ".0%")
-    yield from _work_rows(found)
+    if progress.alpha is not None:
+        yield Text("Krippendorff's alpha"), number(progress.alpha, ".3f")
+    if progress.low_agreement is not None:
+        yield Text("items without a majority"), number(progress.low_agreement, ".0%")
+    yield from _work_rows(progress)
 
 
-def _work_rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
+def _work_rows(progress: StudyStatus) -> Iterator[tuple[Text, object]]:
     """Yield the speed, the pay, and the estimate so far."""
-    if found.per_hour is not None:
-        left = "" if found.hours_left is None else Text("{n:.1f} hours of work left", n=found.hours_left)
-        yield Text("answers an hour"), joined([number(found.per_hour, ".0f"), left], "; ")
-    if found.cost is not None and found.cost.total is not None:
-        cost = found.cost
+    if progress.per_hour is not None:
+        left = (
+            "" if progress.hours_left is None else Text("{n:.1f} hours of work left", n=progress.hours_left)
+        )
+        yield Text("answers an hour"), joined([number(progress.per_hour, ".0f"), left], "; ")
+    if progress.cost is not None and progress.cost.total is not None:
+        cost = progress.cost
         yield (
             Text("pay so far"),
             Text(
@@ -203,33 +213,41 @@ def _work_rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
                 work=paid_work(cost.pages, cost.answers),
                 hourly="" if cost.hourly is None else Text(", {pay:.2f} an hour", pay=cost.hourly),
                 planned=Text(" (as planned: the platform's files do not state it)")
-                if found.planned_pay
+                if progress.planned_pay
                 else "",
             ),
         )
-    if found.estimate:
+    if progress.estimate:
         so_far = Text(
-            "{estimate} on {n:# item|# items}", estimate=estimate_text(found.estimate), n=found.estimate.n
+            "{estimate} on {n:# item|# items}",
+            estimate=estimate_text(progress.estimate),
+            n=progress.estimate.n,
         )
-        yield Text("{metric} so far", metric=found.estimate.name), so_far
+        yield Text("{metric} so far", metric=progress.estimate.name), so_far
 
 
-def _show_annotators(found: StudyStatus) -> None:
+def _show_annotators(progress: StudyStatus) -> None:
     def shown(value: float | None, spec: str) -> str:
         return "" if value is None else number(value, spec)
 
     columns = {
-        Text("answers", context="column"): [str(one.answers) for one in found.annotators],
-        Text("skipped"): [str(one.skipped or "") for one in found.annotators],
-        Text("controls", context="column"): [str(one.controls) for one in found.annotators],
-        Text("correct", context="column"): [shown(one.control_accuracy, ".0%") for one in found.annotators],
-        Text("seconds", context="column"): [shown(one.median_seconds, ".0f") for one in found.annotators],
-        Text("hourly pay"): [shown(one.hourly, ".2f") for one in found.annotators],
-        Text("excluded", context="column"): [str(Text("yes")) * one.excluded for one in found.annotators],
+        Text("answers", context="column"): [str(annotator.answers) for annotator in progress.annotators],
+        Text("skipped"): [str(annotator.skipped or "") for annotator in progress.annotators],
+        Text("controls", context="column"): [str(annotator.controls) for annotator in progress.annotators],
+        Text("correct", context="column"): [
+            shown(annotator.control_accuracy, ".0%") for annotator in progress.annotators
+        ],
+        Text("seconds", context="column"): [
+            shown(annotator.median_seconds, ".0f") for annotator in progress.annotators
+        ],
+        Text("hourly pay"): [shown(annotator.hourly, ".2f") for annotator in progress.annotators],
+        Text("excluded", context="column"): [
+            str(Text("yes")) * annotator.excluded for annotator in progress.annotators
+        ],
     }
     filled = {name: texts for name, texts in columns.items() if any(texts)}
     show_table(
-        zip((one.annotator for one in found.annotators), *filled.values(), strict=True),
+        zip((annotator.annotator for annotator in progress.annotators), *filled.values(), strict=True),
         [Text("annotator", context="column"), *filled],
         title=Text("Annotators", context="heading"),
     )

@@ -140,7 +140,7 @@ class ImportedStudy:
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON: the new files, those known before, and the tables of answers."""
         return {
-            "added": [one.to_json() for one in self.added],
+            "added": [file.to_json() for file in self.added],
             "known": [*self.known],
             "tables": {arm: table.to_json() for arm, table in self.imports.tables.items()},
             "people": {arm: came.came for arm, came in self.imports.people.items()},
@@ -168,20 +168,20 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
     Raises:
         DataError: nothing was imported for the group, or the table was changed since.
     """
-    made = read_imports(folder).tables.get(arm)
+    table = read_imports(folder).tables.get(arm)
     path = answers_file(folder, arm)
-    if made is None:
+    if table is None:
         raise DataError(
             f"the study has no answers of the arm '{arm}' yet: import the platform's file with 'merilo study import'",
             file=shown(folder.path),
         )
-    if not path.is_file() or file_sha256(path) != made.sha256:
+    if not path.is_file() or file_sha256(path) != table.sha256:
         raise DataError(
             f"is missing or was changed after the import; 'merilo study import {shown(folder.path)}' computes it "
             f"again from {IMPORTS}/",
             file=shown(path),
         )
-    return path, made
+    return path, table
 
 
 def import_files(
@@ -213,36 +213,36 @@ def import_files(
     with _importing(folder):
         before = read_imports(folder)
         read = [
-            (one, file_replies(_copy_of(folder, one), tasks, arms, one.platform, one.encoding))
-            for one in before.files
+            (file, file_replies(_copy_of(folder, file), tasks, arms, file.platform, file.encoding))
+            for file in before.files
         ]
-        counted = {path: found for path in paths if (found := _counts_in(folder, path, arms)) is not None}
-        seen = {one.sha256 for one, _ in read}
+        counted = {path: counts for path in paths if (counts := _counts_in(folder, path, arms)) is not None}
+        seen = {file.sha256 for file, _ in read}
         fresh: list[tuple[Path, ImportedFile, FileReplies]] = []
         known = []
-        for path in (one for one in paths if one not in counted):
+        for path in (candidate for candidate in paths if candidate not in counted):
             digest = file_sha256(path)
             if digest in seen:
                 known.append(shown(path))
                 continue
             seen.add(digest)
             source = platform or platforms.recognise(path, encoding)
-            held = file_replies(path, tasks, arms, source, encoding)
+            replies = file_replies(path, tasks, arms, source, encoding)
             described = ImportedFile(
                 file=f"{digest[:16]}{path.suffix.lower()}",
                 name=shown(path.name),
                 sha256=digest,
                 platform=source,
-                arm=held.arm,
-                rows=held.rows,
-                answers=held.replies.height,
-                left_out=dict(held.left_out),
+                arm=replies.arm,
+                rows=replies.rows,
+                answers=replies.replies.height,
+                left_out=dict(replies.left_out),
                 encoding=encoding,
             )
-            fresh.append((path, described, held))
+            fresh.append((path, described, replies))
         for path, described, _ in fresh:
             _keep_copy(folder, path, described)
-        read += [(described, held) for _, described, held in fresh]
+        read += [(described, replies) for _, described, replies in fresh]
         added = tuple(described for _, described, _ in fresh)
         people = {**before.people, **dict(counted.values())}
         return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read, people))
@@ -258,7 +258,7 @@ def _counts_in(folder: StudyFolder, path: Path, arms: Mapping[str, str]) -> tupl
     studies = {row[0] for row in rows}
     if len(studies) != 1 or not studies <= set(arms) or any(len(row) != len(COUNT_FIELDS) for row in rows):
         raise DataError("is not a table of counts of people of this study", file=shown(path))
-    words = {one.name: one.words for one in folder.plan.demographics}
+    words = {question.name: question.words for question in folder.plan.demographics}
     try:
         return arms[studies.pop()], read_counts(((row[1], row[2], row[3]) for row in rows), words)
     except DataError as error:
@@ -312,13 +312,13 @@ def _write_tables(
     """
     tables = {}
     for arm in sorted({known.arm for known, _ in files}):
-        text, tables[arm] = answers_table(folder, arm, tasks, [held for _, held in files])
+        text, tables[arm] = answers_table(folder, arm, tasks, [replies for _, replies in files])
         write_text(answers_file(folder, arm), text)
-    made = Imports(
+    imports = Imports(
         files=tuple(known for known, _ in files), tables=tables, **({"people": people} if people else {})
     )
-    write_text(folder.path / IMPORTS_FILE, indented(made.to_json()) + "\n")
-    return made
+    write_text(folder.path / IMPORTS_FILE, indented(imports.to_json()) + "\n")
+    return imports
 
 
 def answers_table(
@@ -344,9 +344,9 @@ def answers_table(
     every = pl.concat(
         [
             rows.with_columns(withdrawn=pl.lit(withdrawn))
-            for held in files
-            if held.arm == arm
-            for rows, withdrawn in ((held.replies, False), (held.withdrawn, True))
+            for file in files
+            if file.arm == arm
+            for rows, withdrawn in ((file.replies, False), (file.withdrawn, True))
         ],
         how="vertical_relaxed",
     )
@@ -423,13 +423,13 @@ def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str,
 
     A field that is called like a column of the answers is marked as an input.
     """
-    found: dict[str, dict[str, Json]] = {}
+    columns: dict[str, dict[str, Json]] = {}
     both = zip((*tasks.tests, *tasks.controls), (*folder.items(), *folder.controls()), strict=True)
     for task, asked in both:
         inputs = asked.item.inputs
         own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
-        found[task.id] = {
+        columns[task.id] = {
             f"{INPUT_MARK}{name}" if name in (*COLUMNS, *SIGNAL_COLUMNS) else name: value
             for name, value in own.items()
         }
-    return found
+    return columns

@@ -110,15 +110,15 @@ class CreatedStudy:
             checked = {
                 "items": len(controls.items),
                 "wanted": controls.wanted,
-                "alike": not any(one.telling for one in controls.shares),
+                "alike": not any(share.telling for share in controls.shares),
                 "shares": [
                     {
-                        "field": one.field,
-                        "value": one.value,
-                        "test": round(one.test, 4),
-                        "controls": round(one.controls, 4),
+                        "field": share.field,
+                        "value": share.value,
+                        "test": round(share.test, 4),
+                        "controls": round(share.controls, 4),
                     }
-                    for one in controls.shares
+                    for share in controls.shares
                 ],
             }
         return {
@@ -265,9 +265,9 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: CreateSettings) -
     known = _Known()
 
     def screened(items: Sequence[Item], where: str) -> tuple[Item, ...]:
-        found = screen_known(items, test)
-        known.warnings.extend(f"{where}: {fault}" for fault in found.faults)
-        return found.items
+        screened_items = screen_known(items, test)
+        known.warnings.extend(f"{where}: {fault}" for fault in screened_items.faults)
+        return screened_items.items
 
     pool = screened(source.shots, "shots")
     taken: set[str] = set()
@@ -311,12 +311,12 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: CreateSettings) -
 
 def _refuse_known(declared: Dataset, controls: Path | None, training: Path | None) -> None:
     """Refuse items with known answers where answers are programs, or sentences that classifiers rate."""
-    for given, file in (("controls", controls), ("training", training)):
+    for option, file in (("controls", controls), ("training", training)):
         if declared.answer.kind == "program" and file is not None:
             raise UsageError(
                 f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
-                f"{argument(given)} out",
-                field=argument(given),
+                f"{argument(option)} out",
+                field=argument(option),
             )
     if controls is not None and declared.rated:
         raise DataError(
@@ -334,8 +334,8 @@ def _notes(known: _Known, declared: Dataset) -> Iterator[str]:
     if known.controls is not None:
         yield from telling_shares(known.controls.shares)
     elif declared.answer.kind != "program":
-        given = argument("controls", "FILE")
-        yield f"there are no solved items for controls: give {given} with items with known answers"
+        option = argument("controls", "FILE")
+        yield f"there are no solved items for controls: give {option} with items with known answers"
 
 
 def _examples(source: StudySource, subset: ChosenSubset, solved: Sequence[Item], most: int) -> ChosenExamples:
@@ -353,14 +353,14 @@ def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
 
 def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, ...]:
     """Give a new id to items whose id another item of the study has, because answers are matched by id."""
-    found = []
+    renamed = []
     for item in items:
         new: str | int = item.id
         while str(new) in taken:
             new = f"{prefix}-{new}"
         taken.add(str(new))
-        found.append(item if new == item.id else replace(item, id=new, meta={**item.meta, "id": new}))
-    return tuple(found)
+        renamed.append(item if new == item.id else replace(item, id=new, meta={**item.meta, "id": new}))
+    return tuple(renamed)
 
 
 def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
@@ -370,8 +370,8 @@ def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
     name = next(
         (name for name in ("controls", "training", "shots", "train") if name in splits), next(iter(splits))
     )
-    found = splits[name].items
-    return known_judgements(found, source.project) if source.project else found
+    solved = splits[name].items
+    return known_judgements(solved, source.project) if source.project else solved
 
 
 def _plan(
@@ -410,7 +410,7 @@ def _plan(
         subset=subset.section,
         controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
         training=TrainingPlan() if known.training else None,
-        instruction={one: INSTRUCTION_FILES[one] for one in chosen},
+        instruction={language: INSTRUCTION_FILES[language] for language in chosen},
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
         publication=dict.fromkeys(PUBLISHED, ""),

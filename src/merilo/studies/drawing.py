@@ -120,18 +120,18 @@ def _margins(
     like: Sequence[Sequence[float]] | None,
 ) -> list[_Margin]:
     total = int(available.sum())
-    found = []
+    margins = []
     for number, field in enumerate(fields):
         codes = cells[:, number]
         there = np.bincount(codes, weights=available, minlength=len(field.values)).astype(np.float64)
         shares = there / total if like is None else np.asarray(like[number], dtype=float)
-        found.append(_Margin(codes, _wanted(shares, there, size), _SINGLE))
+        margins.append(_Margin(codes, _wanted(shares, there, size), _SINGLE))
     if like is None and len(fields) > 1:
         pairs = list(combinations(range(len(fields)), 2))[:_MOST_PAIRS]
-        found += [_together(cells[:, list(pair)], available, size, _PAIR) for pair in pairs]
+        margins += [_together(cells[:, list(pair)], available, size, _PAIR) for pair in pairs]
         if len(fields) > 2:
-            found.append(_together(cells, available, size, _ALL))
-    return found
+            margins.append(_together(cells, available, size, _ALL))
+    return margins
 
 
 def _together(cells: IntArray, available: IntArray, size: int, importance: float) -> _Margin:
@@ -182,10 +182,10 @@ def _keep_rare(balance: _Balance, fields: Sequence[IntArray], available: IntArra
             own = (codes == code) & (available > 0)
             if balance.taken[own].any():
                 continue
-            counts = [np.bincount(one, weights=balance.taken) for one in fields]
+            counts = [np.bincount(other, weights=balance.taken) for other in fields]
             # An item may leave if each of its categories keeps another one.
             free = (balance.taken > 0) & np.all(
-                [count[one] > 1 for one, count in zip(fields, counts, strict=True)], axis=0
+                [count[other] > 1 for other, count in zip(fields, counts, strict=True)], axis=0
             )
             if own.any() and free.any():
                 balance.move(int(np.argmax(np.where(free, balance.pull, -np.inf))), -1)
@@ -229,7 +229,7 @@ def post_stratify(
     drawn[list(places)] = True
     used: list[KeptField] = [*drawn_by]
     for field in fields:
-        if any(field.name == one.name for one in used):
+        if any(field.name == earlier.name for earlier in used):
             continue
         codes = _crossed([*used, field], n)
         sampled = np.bincount(codes, weights=drawn)

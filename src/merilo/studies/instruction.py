@@ -34,7 +34,8 @@ _MORE_EXAMPLES: Final = Text("## More examples")
 
 #: The option for annotators who may have written an item.
 SKIP_OWN: Final[Mapping[Language, str]] = {
-    one: Text("skip the question because I may have written it").in_language(one) for one in LANGUAGES
+    language: Text("skip the question because I may have written it").in_language(language)
+    for language in LANGUAGES
 }
 
 #: Language -> the file of the dataset's card, and its section with the description of the task.
@@ -55,7 +56,8 @@ def default_restrictions(
         "Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them."
     )
     return tuple(
-        OwnWords(**{one: rule.in_language(one) for one in languages}) for rule in (search, tools, networks)
+        OwnWords(**{language: rule.in_language(language) for language in languages})
+        for rule in (search, tools, networks)
     )
 
 
@@ -93,9 +95,13 @@ def _description(entry: Mapping[str, Any]) -> TaskDescription:
         labels=entry.get("labels", {}),
         examples=tuple(
             Item(
-                f"example-{number}", one.get("prompt", 0), one["inputs"], one["outputs"], one.get("meta", {})
+                f"example-{number}",
+                example.get("prompt", 0),
+                example["inputs"],
+                example["outputs"],
+                example.get("meta", {}),
             )
-            for number, one in enumerate(entry.get("examples", ()), start=1)
+            for number, example in enumerate(entry.get("examples", ()), start=1)
         ),
     )
 
@@ -109,14 +115,14 @@ def written_examples(declared: Dataset, test: Sequence[Item]) -> list[Item]:
     """
     known = task_descriptions().get(declared.name)
     like = {group(item, declared): item for item in reversed(test)}
-    found = []
+    items = []
     for item in known.examples if known else ():
         form = group(item, declared)
         if form in like and not isinstance(item.instruction, str):
-            found.append(replace(item, instruction=template(like[form], declared)))
+            items.append(replace(item, instruction=template(like[form], declared)))
         elif isinstance(item.instruction, str) or form in prompts(declared):
-            found.append(item)
-    return found
+            items.append(item)
+    return items
 
 
 def card_text(folder: Path, language: str) -> str | None:
@@ -132,8 +138,10 @@ def card_text(folder: Path, language: str) -> str | None:
     content: Json = read_json(folder / name)
     if not isinstance(content, dict):
         raise InputError("must be a JSON object: section -> text", file=folder / name)
-    found = next((text for title, text in content.items() if title.casefold() == section.casefold()), None)
-    return found.strip() if isinstance(found, str) and found.strip() else None
+    description = next(
+        (text for title, text in content.items() if title.casefold() == section.casefold()), None
+    )
+    return description.strip() if isinstance(description, str) and description.strip() else None
 
 
 def write_instruction(
@@ -185,14 +193,16 @@ def write_instruction(
         if beside_models
         else Text("Please follow these rules:")
     )
-    rules = [rule for one in plan.restrictions if (rule := one.text(language))]
+    rules = [rule for restriction in plan.restrictions if (rule := restriction.text(language))]
     parts.append(
         "\n".join(f"- {rule}" for rule in rules)
         or Text("- Answer on your own, without help from other people.")
     )
     parts += _checks(plan.controls, plan.training)
-    solved = [_example(number, one, declared, language) for number, one in enumerate(examples, start=1)]
-    shown = _unfolded([len(one.prompt) for one in examples])
+    solved = [
+        _example(number, example, declared, language) for number, example in enumerate(examples, start=1)
+    ]
+    shown = _unfolded([len(example.prompt) for example in examples])
     if solved:
         how = Text(
             "These are examples of tasks with their right answers. The tasks themselves give no hints."
@@ -209,17 +219,19 @@ def _said(part: Text | str, language: Language) -> str:
 
 def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> list[Text]:
     """The section on the quality checks; empty without any."""
-    found = []
+    sentences = []
     if training is not None:
-        told = Text(
+        admission = Text(
             "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are "
             "admitted to the main tasks.",
             share=training.threshold,
         )
         after = Text("After each wrong answer, the training shows the right one.")
-        found.append(Text("{told} {after}", told=told, after=after) if training.feedback else told)
+        sentences.append(
+            Text("{told} {after}", told=admission, after=after) if training.feedback else admission
+        )
     if controls is not None:
-        found.append(
+        sentences.append(
             Text(
                 "Some of the tasks are control tasks, whose answers are known in advance; they "
                 "look like all other tasks. If less "
@@ -227,7 +239,7 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
                 share=controls.min_accuracy,
             )
         )
-    return [Text("## Quality checks"), *found] if found else []
+    return [Text("## Quality checks"), *sentences] if sentences else []
 
 
 def _unfolded(lengths: Sequence[int]) -> int:
@@ -257,7 +269,9 @@ def _answering(language: Language, declared: Dataset, known: TaskDescription | N
     """The numbered steps of an answer."""
     how = known.answer[language] if known and known.answer else _said(_form(declared, known), language)
     if known:
-        how += "".join(f"\n   - {_bold(one)} — {meaning[language]}" for one, meaning in known.labels.items())
+        how += "".join(
+            f"\n   - {_bold(label)} — {meaning[language]}" for label, meaning in known.labels.items()
+        )
     steps: list[Text | str] = [
         Text("Read the task to the end: its beginning or its end says what form the answer must have.")
     ]
@@ -303,12 +317,12 @@ def _bold(labels: str) -> str:
     """Return labels in bold, a long series by its ends."""
     each = labels.split(", ")
     shown = each if len(each) < 6 else [each[0], each[1], "…", each[-1]]
-    return ", ".join(one if one == "…" else f"**{one}**" for one in shown)
+    return ", ".join(label if label == "…" else f"**{label}**" for label in shown)
 
 
-def _example(number: int, one: StudyItem, declared: Dataset, language: Language) -> str:
-    gold = one_answer(one.item.outputs)
-    program = one.item.meta.get("canonical_solution")
+def _example(number: int, example: StudyItem, declared: Dataset, language: Language) -> str:
+    gold = one_answer(example.item.outputs)
+    program = example.item.meta.get("canonical_solution")
     separator = declared.answer.alternatives if "grade_norm" not in declared.metrics else None
     if declared.answer.kind == "program" and isinstance(program, str):
         shown = program.strip("\n")
@@ -326,7 +340,7 @@ def _example(number: int, one: StudyItem, declared: Dataset, language: Language)
     return Text(
         "### Example {number}\n\n{prompt}\n\n**Right answer:**{answer}",
         number=number,
-        prompt=fenced(one.prompt, code),
+        prompt=fenced(example.prompt, code),
         answer=f"\n\n{fenced(shown, code)}" if block else f" {shown}",
     ).in_language(language)
 
@@ -338,7 +352,7 @@ def fenced(text: str, language: str = "text") -> str:
         >>> fenced("2 + 2 =").splitlines()
         ['```text', '2 + 2 =', '```']
     """
-    longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
+    longest = max((len(ticks) for ticks in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
@@ -360,7 +374,9 @@ def html_of(markdown: str) -> str:
         .enable("table")
         .disable(["image", "html_block", "html_inline"])
     )
-    headings = "|".join(re.escape(_MORE_EXAMPLES.in_language(one).removeprefix("## ")) for one in LANGUAGES)
+    headings = "|".join(
+        re.escape(_MORE_EXAMPLES.in_language(language).removeprefix("## ")) for language in LANGUAGES
+    )
     return re.sub(
         rf"<h2>(?P<title>{headings})</h2>\n(?P<body>.*?)(?=<h[12]>|\Z)",
         r"<details><summary>\g<title></summary>\n\g<body></details>\n",

@@ -52,8 +52,8 @@ class KeptField:
     def counts(self, places: Sequence[int] | None = None) -> list[int]:
         """Count the items of each category, among all items or those at some places."""
         chosen = self.codes if places is None else [self.codes[place] for place in places]
-        found = Counter(chosen)
-        return [found[code] for code in range(len(self.values))]
+        numbers = Counter(chosen)
+        return [numbers[code] for code in range(len(self.values))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ def fields_of(
         near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"there are {listed(list(names)) or 'none'}"
         raise UsageError(f"no item has the field '{missing[0]}'; {hint}")
-    kept, dropped = [], []
+    fields, dropped = [], []
     for name in wanted or _ordered(names, declared):
-        found = _field(name, [row.get(name) for row in table], max(size // 5, 2))
-        if isinstance(found, KeptField):
-            kept.append(found)
+        field = _field(name, [row.get(name) for row in table], max(size // 5, 2))
+        if isinstance(field, KeptField):
+            fields.append(field)
         else:
-            dropped.append(found)
-    return kept, dropped
+            dropped.append(field)
+    return fields, dropped
 
 
 def _ordered(names: Mapping[str, object], declared: Dataset) -> list[str]:
@@ -159,7 +159,7 @@ def _flat(name: str, value: Json) -> Iterator[tuple[str, Json]]:
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}", inner)
     elif isinstance(value, list):
-        simple = all(isinstance(one, str | int | float) for one in value)
+        simple = all(isinstance(part, str | int | float) for part in value)
         yield name, ", ".join(map(str, value)) if simple else json.dumps(value, ensure_ascii=False)
     else:
         yield name, value

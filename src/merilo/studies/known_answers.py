@@ -94,12 +94,12 @@ def compare_controls(
 
 def telling_shares(shares: Sequence[ComparedShare]) -> list[str]:
     """Return what tells control items from test items: a sentence for each field, on the value that differs most."""
-    ranked = sorted(shares, key=lambda one: one.difference)
-    worst = {one.field: one for one in ranked if one.telling}
+    ranked = sorted(shares, key=lambda share: share.difference)
+    worst = {share.field: share for share in ranked if share.telling}
     return [
-        f"control items differ from test items by {one.field}: {one.value} is {one.test:.0%} of the test and "
-        f"{one.controls:.0%} of the control items"
-        for one in worst.values()
+        f"control items differ from test items by {share.field}: {share.value} is {share.test:.0%} of the test and "
+        f"{share.controls:.0%} of the control items"
+        for share in worst.values()
     ]
 
 
@@ -153,7 +153,7 @@ def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
         test: all items of the test, also those that are not drawn.
     """
     asked = set(comparable(test))
-    kept: list[Item] = []
+    usable: list[Item] = []
     in_test: list[str] = []
     unanswered = repeated = 0
     seen: set[str] = set()
@@ -166,8 +166,8 @@ def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
             repeated += 1
         else:
             seen.add(text)
-            kept.append(item)
-    return ScreenedAnswers(tuple(kept), tuple(in_test), unanswered, repeated)
+            usable.append(item)
+    return ScreenedAnswers(tuple(usable), tuple(in_test), unanswered, repeated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def choose_examples(
         return len(new & forms), bool(new), brief[id(item)], own, len(new)
 
     while left or len(chosen) < _FEWEST:
-        there = [one for one in candidates if free > 0 or not one[2]]
+        there = [candidate for candidate in candidates if free > 0 or not candidate[2]]
         if not there:
             break
         best = max(there, key=gain)
@@ -255,19 +255,19 @@ def opening_turns(turns: Sequence[Item], declared: Dataset, *, most: int) -> Cho
 
 def _signs(item: Item, declared: Dataset) -> list[str]:
     """Return what an example of this item shows: its groups, and its kind of answer."""
-    found = []
+    values = []
     for name in grouping_fields(declared):
         value = item.value(name)
         if isinstance(value, str | int) and not isinstance(value, bool):
-            found.append(f"{name}: {value}")
+            values.append(f"{name}: {value}")
     if declared.answer.labels:
-        given = item.outputs.values() if isinstance(item.outputs, dict) else [item.outputs]
-        found += [
+        answers = item.outputs.values() if isinstance(item.outputs, dict) else [item.outputs]
+        values += [
             f"{ANSWER}: {value}"
-            for value in dict.fromkeys(map(str, given))
+            for value in dict.fromkeys(map(str, answers))
             if value in declared.answer.labels
         ]
-    return found
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,12 +169,12 @@ def _read(content: _Content) -> Iterator[Finding]:
         readers.append((plan.controls.file, "controls.file", study.controls, content.controls))
     if plan.training is not None:
         readers.append((plan.training.file, "training.file", study.training, content.training))
-    for name, key, read, held in readers:
+    for name, key, read, items in readers:
         if not (study.path / name).is_file():
             yield (key, f"the file {name} is missing") if key else PlanFault(name, None, "", "is missing")
             continue
         try:
-            held.extend(read())
+            items.extend(read())
             content.read.add(name)
         except InputError as error:
             yield _fault_of(error)
@@ -338,7 +338,9 @@ def _consent(content: _Content) -> Iterator[Finding]:
         if own is None and part.name != "minutes":
             missing.append(f"consent.{part.name}")
         elif isinstance(own, OwnWords):
-            missing += [f"consent.{part.name}.{one}" for one in plan.languages if own.text(one) is None]
+            missing += [
+                f"consent.{part.name}.{language}" for language in plan.languages if own.text(language) is None
+            ]
     if missing:
         yield f"the consent page and the checklist lack {listed(missing)}"
 

@@ -160,7 +160,7 @@ def plan_figures(
             precise[name] = _precision(plan, arm, arms[name].people, items)
         except UsageError as error:
             notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
-    told = [
+    verdicts = [
         (sentence, can_tell)
         for name, arm in plan.arms.items()
         if not arm.skip_own  # such people answer different items, so no model is compared with them
@@ -179,8 +179,8 @@ def plan_figures(
         checked,
         precise,
         metric,
-        verdicts=tuple(sentence for sentence, _ in told),
-        without_verdict=tuple(sentence for sentence, can_tell in told if not can_tell),
+        verdicts=tuple(sentence for sentence, _ in verdicts),
+        without_verdict=tuple(sentence for sentence, can_tell in verdicts if not can_tell),
         notes=tuple(notes),
     )
 
@@ -254,30 +254,30 @@ def _controls(
 
 
 def _control_notes(
-    found: ControlFigures, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures]
+    figures: ControlFigures, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures]
 ) -> Iterator[str]:
-    there = found.there
+    there = figures.there
     seen = min(arm.controls_per_person for arm in arms.values())
-    if found.per_person is None:
+    if figures.per_person is None:
         yield (
             f"at the accuracy {section.min_accuracy:g} no number of control items excludes annotators who guess "
             f"({chance_of(declared):.2g} right by chance) and keeps the skilled: "
             "choose an accuracy between the two (controls.min_accuracy)"
         )
-    elif seen < found.per_person:
+    elif seen < figures.per_person:
         yield (
-            f"an annotator gets {seen:.1f} control items on average, but {found.per_person} are needed to exclude "
-            f"annotators who guess: give each annotator {found.per_person * section.every} tasks, or more control "
+            f"an annotator gets {seen:.1f} control items on average, but {figures.per_person} are needed to exclude "
+            f"annotators who guess: give each annotator {figures.per_person * section.every} tasks, or more control "
             "items (controls.every)"
         )
-    if there < found.by_share:
+    if there < figures.by_share:
         yield (
-            f"there {'is' if there == 1 else 'are'} {there} of {found.by_share} control items "
+            f"there {'is' if there == 1 else 'are'} {there} of {figures.by_share} control items "
             f"({section.share:.0%} of the tasks): add solved items that are not in the test"
         )
-    if there < found.distinct:
+    if there < figures.distinct:
         yield (
-            f"an annotator would meet {found.distinct} control items, but there are only {there}: no control item "
+            f"an annotator would meet {figures.distinct} control items, but there are only {there}: no control item "
             f"may come twice to one person, so nobody may answer more than {there * section.every} tasks"
         )
 

@@ -340,13 +340,13 @@ def read_lined_yaml(path: Path) -> LinedYaml:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error
-    found = LinedYaml(None, {}, [])
+    lined = LinedYaml(None, {}, [])
     try:
         loader = PlainLoader(text)
         node = loader.get_single_node()
         if node is not None:
-            found.note(node, ())
-            found.content = loader.construct_document(node)
+            lined.note(node, ())
+            lined.content = loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         row = mark.line + 1 if mark else None
@@ -354,4 +354,4 @@ def read_lined_yaml(path: Path) -> LinedYaml:
             row = text.count("\n", 0, error.position) + 1
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"is not YAML ({reason})", file=path, row=row) from error
-    return found
+    return lined

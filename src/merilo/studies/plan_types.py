@@ -78,7 +78,7 @@ class PanelCodes:
     stopped: Text
 
     def __post_init__(self) -> None:
-        codes = [getattr(self, one.name) for one in fields(self)]
+        codes = [getattr(self, way.name) for way in fields(self)]
         if not all(re.fullmatch(r"[A-Za-z0-9]{4,24}", code) for code in codes):
             raise ValueError("a completion code must have 4 to 24 Latin letters and digits")
         if len(set(codes)) < len(codes):
@@ -282,7 +282,7 @@ class Study:
             raise ValueError("arms: a study needs at least one group of annotators")
         if not self.languages:
             raise ValueError("languages: a study needs at least one language")
-        names = [one.name for one in self.demographics]
+        names = [question.name for question in self.demographics]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"demographics: two questions have the name '{twice[0]}'")
         if missing := [name for name in self.languages if name not in self.instruction]:
@@ -293,7 +293,7 @@ class Study:
 
         An item of experts who skip their own needs more than half of the answers that it has left.
         """
-        decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
+        decided = {setting.name: getattr(self.baseline, setting.name) for setting in fields(AnalysisSettings)}
         if arm.skip_own:
             decided["min_votes"] = "majority"
         if arm.domain:

@@ -102,16 +102,18 @@ def file_replies(
 
 def _reply() -> list[pl.Expr]:
     """The columns of an answer; a time that is missing follows from the other time and the duration."""
-    started, submitted, told = pl.col("started"), pl.col("submitted"), pl.col("page_seconds")
+    started, submitted, stated = pl.col("started"), pl.col("submitted"), pl.col("page_seconds")
     between = pl.when(submitted >= started).then((submitted - started).dt.total_microseconds() / 1e6)
-    seconds = pl.coalesce(told, between)
+    seconds = pl.coalesce(stated, between)
     begun = pl.coalesce(started, submitted - pl.duration(microseconds=(seconds * 1e6).round()))
     bare = pl.col("answer").str.strip_chars()
-    given = pl.when(bare.is_in(list(SKIP_OWN.values()))).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col("answer"))
+    answer = (
+        pl.when(bare.is_in(list(SKIP_OWN.values()))).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col("answer"))
+    )
     return [
         pl.col(TASK),
         pl.col("respondent").str.strip_chars(),
-        pl.when(bare != "").then(given).alias("answer"),
+        pl.when(bare != "").then(answer).alias("answer"),
         pl.col("page"),
         begun.alias("started"),
         submitted,
@@ -143,8 +145,8 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     if platform == "mturk":
         rows = pl.concat(
             [
-                _labelled(one, path)
-                for one in _pages_laid_open(platforms.loading.load(path, encoding=encoding))
+                _labelled(page, path)
+                for page in _pages_laid_open(platforms.loading.load(path, encoding=encoding))
             ]
         )
         # Pages of a shorter batch in the same file have empty places.

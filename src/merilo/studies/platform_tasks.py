@@ -31,7 +31,7 @@ from merilo.text import Language, Text
 @cache
 def study_templates() -> Environment:
     """Return the templates; the filter `cell` escapes a text for a cell of Mechanical Turk."""
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("merilo.studies"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -39,8 +39,8 @@ def study_templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["cell"] = mturk_cell
-    return made
+    environment.filters["cell"] = mturk_cell
+    return environment
 
 
 def mturk_cell(text: str) -> Markup:
@@ -140,17 +140,17 @@ class Outgoing:
     def media(self) -> dict[str, MediaKind]:
         """The media fields of the tasks: field -> kind."""
         return {
-            one.field: media_kind(one.path)
+            shown.field: media_kind(shown.path)
             for task in (*self.tests, *self.controls, *self.training)
-            for one in task.media
+            for shown in task.media
         }
 
     @property
     def untold_limit(self) -> str:
         """The time limit, if the instruction does not state it; else empty."""
         limit = "" if self.time_limit is None else f"{self.time_limit:g}"
-        told = re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", self.instruction)
-        return "" if told else limit
+        stated = re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", self.instruction)
+        return "" if stated else limit
 
     @property
     def untold_option(self) -> bool:
@@ -164,12 +164,12 @@ class Outgoing:
 
     def shown(self, task: StudyTask) -> dict[str, str]:
         """The fields of a task that annotators see, by name: the ids, the prompt, the addresses of media."""
-        there = {one.field: self.address(one) for one in task.media}
+        addresses = {media.field: self.address(media) for media in task.media}
         return {
             STUDY: self.study,
             TASK: task.id,
             "prompt": task.prompt,
-            **{f"media_{field}": there.get(field, "") for field in self.media},
+            **{f"media_{field}": addresses.get(field, "") for field in self.media},
         }
 
     def address(self, media: Media) -> str:

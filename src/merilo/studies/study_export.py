@@ -130,8 +130,8 @@ def export_study(
     """
     name, group = arm_of(folder, arm)
     if (author_field or experts) and not group.skip_own:
-        given = argument("author_field") if author_field else argument("expert")
-        raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
+        option = argument("author_field") if author_field else argument("expert")
+        raise UsageError(f"{option} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
     field = _author_field(folder, author_field) if group.skip_own else None
     everybody = outgoing_study(
         folder, platform, name, language=language, media_url=media_url, author_field=field
@@ -146,13 +146,13 @@ def export_study(
         whose, tests = outgoing.respondent, len(outgoing.tests)
         sheets.append(ExportedSheet(place, whose, tests, left_out, chosen, tuple(files)))
     controls = 0 if everybody.dialogue else len(everybody.controls)
-    made = ExportedStudy(
+    export = ExportedStudy(
         platform, name, group.overlap, controls, len(everybody.training), tuple(sheets), field
     )
-    described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **made.to_dict()}
+    described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **export.to_dict()}
     with new_folder(out, force=force) as hidden:
         write_files(hidden, {**texts, EXPORT_FILE: (indented(described) + "\n").encode()})
-    return made
+    return export
 
 
 def outgoing_study(
@@ -206,14 +206,14 @@ def outgoing_study(
 
 def _author_field(folder: StudyFolder, named: str | None) -> str | None:
     """Find the field of the authors; `None` if authorship is not known."""
-    metas = [one.item.meta for one in folder.items()]
+    metas = [shown.item.meta for shown in folder.items()]
     there = {field for meta in metas for field in meta}
     if named is not None and named not in there:
         raise UsageError(
             f"no item has a field '{named}' in meta (there are: {listed(sorted(there))})",
             field=argument("author_field"),
         )
-    return named or usual_author_field([one.item for one in folder.items()])
+    return named or usual_author_field([shown.item for shown in folder.items()])
 
 
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:

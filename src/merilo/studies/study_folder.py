@@ -131,13 +131,13 @@ class StudyFolder:
             rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"cannot be read ({error})", file=path) from error
-        found: dict[str, ItemWeight] = {}
+        by_item: dict[str, ItemWeight] = {}
         for number, row in enumerate(rows, start=2):
             try:
-                found[unguarded_text(row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
+                by_item[unguarded_text(row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
             except (KeyError, TypeError, ValueError):
                 raise InputError("must have an id, a stratum and a weight", file=path, row=number) from None
-        return found
+        return by_item
 
     @property
     def frozen(self) -> bool:
@@ -164,7 +164,7 @@ def read_study_items(path: Path) -> list[StudyItem]:
         InputError: the file cannot be read, a line is not an item, or two items share an id; the message
             names the line.
     """
-    found: list[StudyItem] = []
+    items: list[StudyItem] = []
     seen: set[str] = set()
     for row, entry in json_lines(path):
         item = item_of(entry, file=f"{path}, row {row}", where="")
@@ -174,8 +174,8 @@ def read_study_items(path: Path) -> list[StudyItem]:
         if str(item.id) in seen:
             raise InputError(f"two items have the id {item.id!r}", file=path, row=row)
         seen.add(str(item.id))
-        found.append(StudyItem(item, prompt))
-    return found
+        items.append(StudyItem(item, prompt))
+    return items
 
 
 def study_items(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:
@@ -190,8 +190,8 @@ def study_items(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:
 def item_lines(items: Sequence[StudyItem]) -> str:
     """Serialise items as JSON Lines; the inverse of `read_study_items`."""
     return "".join(
-        json.dumps({**_entry(one.item), "prompt": one.prompt}, ensure_ascii=False, allow_nan=False) + "\n"
-        for one in items
+        json.dumps({**_entry(shown.item), "prompt": shown.prompt}, ensure_ascii=False, allow_nan=False) + "\n"
+        for shown in items
     )
 
 
@@ -323,7 +323,7 @@ def changes_since_freeze(folder: Path) -> list[PlanChange]:
             "is missing: the plan was not frozen (merilo study freeze)", file=folder / FROZEN_FILE
         )
     before, now = dict(_leaves(frozen.plan)), dict(_leaves(_content(folder)))
-    found = [
+    changes = [
         PlanChange(key, before.get(key), now.get(key), key.partition(".")[0] not in OPEN_SECTIONS)
         for key in {**before, **now}
         if before.get(key) != now.get(key)
@@ -333,8 +333,8 @@ def changes_since_freeze(folder: Path) -> list[PlanChange]:
         if name != STUDY_FILE:
             current = sha256(path) if path.is_file() else None
             if current != digest:
-                found.append(PlanChange(name, digest[:12], current and current[:12]))
-    return found
+                changes.append(PlanChange(name, digest[:12], current and current[:12]))
+    return changes
 
 
 def refuse_changed(folder: StudyFolder) -> None:

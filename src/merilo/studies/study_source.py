@@ -106,10 +106,10 @@ def _declaration(
     if name is None and path.suffix in _YAML:
         name = str(path)
     if name is not None:
-        given = Path(name)
-        if name.lower() in CATALOGUE or not given.exists():
+        named = Path(name)
+        if name.lower() in CATALOGUE or not named.exists():
             return dataset(name), None
-        own = given / _DECLARATION if given.is_dir() else given
+        own = named / _DECLARATION if named.is_dir() else named
         return dataset(name), own if own.is_file() else None
     if (folder / _DECLARATION).is_file():
         return dataset(str(folder / _DECLARATION)), folder / _DECLARATION
@@ -137,10 +137,10 @@ def _items_file(path: Path, declared: Dataset, split: str) -> Path:
         for suffix in SUFFIXES:
             if (path / f"{stem}{suffix}").is_file():
                 return path / f"{stem}{suffix}"
-    found = split_file(path, name, split)
-    if found is None:
+    splits = split_file(path, name, split)
+    if splits is None:
         raise InputError(f"has no items: expected {split}.json", file=path)
-    return found
+    return splits
 
 
 def _shots(file: Path, declared: Dataset, splits: Mapping[str, Split], wanted: str) -> tuple[Item, ...]:
@@ -153,8 +153,8 @@ def _shots(file: Path, declared: Dataset, splits: Mapping[str, Split], wanted: s
     for other in _SHOTS:
         beside = split_file(file.parent, other, other)
         if beside is not None and beside != file:
-            found = read_splits(beside, declared)
-            return next(iter(found.values())).items if found else ()
+            other_splits = read_splits(beside, declared)
+            return next(iter(other_splits.values())).items if other_splits else ()
     return ()
 
 
@@ -164,11 +164,11 @@ def _audience(declared: Dataset, meta: Mapping[str, Json] | None) -> tuple[Audie
         (declared.skills, "of the dataset's declaration"),
     ):
         known = {skill.casefold(): skill for skill in (*BASIC_SKILLS, EXPERT_SKILL)}
-        found = [known[skill.casefold()] for skill in skills if skill.casefold() in known]
-        if EXPERT_SKILL in found:
+        levels = [known[skill.casefold()] for skill in skills if skill.casefold() in known]
+        if EXPERT_SKILL in levels:
             return "expert", f"the skill '{EXPERT_SKILL}' {where}"
-        if found:
-            return "basic", f"the skill '{found[0]}' {where}"
+        if levels:
+            return "basic", f"the skill '{levels[0]}' {where}"
     raise UsageError(
         f"the skills of {declared.title} do not say whom to ask ({', '.join(BASIC_SKILLS)} or {EXPERT_SKILL}): "
         f"give {argument('audience', 'basic')} or {argument('audience', 'expert')}"
@@ -188,16 +188,16 @@ def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Pa
     """Add the prompts of the metadata, to which the items of newer datasets refer by number."""
     if prompts(declared) or meta is None or "prompts" not in meta:
         return declared
-    held = meta["prompts"]
-    groups = held if isinstance(held, dict) else {"": held}
-    found: dict[str, tuple[str, ...]] = {}
+    styles = meta["prompts"]
+    groups = styles if isinstance(styles, dict) else {"": styles}
+    by_group: dict[str, tuple[str, ...]] = {}
     for name, texts in groups.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(
                 "must be a list of texts", file=folder / _META, field=f"prompts.{name}".rstrip(".")
             )
-        found[name] = tuple(str(text) for text in texts)
-    return replace(declared, prompts=found)
+        by_group[name] = tuple(str(text) for text in texts)
+    return replace(declared, prompts=by_group)
 
 
 def comparable(items: Sequence[Item]) -> list[str]:
@@ -211,15 +211,15 @@ def comparable(items: Sequence[Item]) -> list[str]:
         >>> comparable([Item(1, "{a}", {"a": "Two  words"}), Item(2, "", "two words")])
         ['two words', 'two words']
     """
-    found = []
+    texts = []
     for item in items:
         parts = (
             [item.inputs]
             if isinstance(item.inputs, str)
             else [str(item.inputs[key]) for key in sorted(item.inputs)]
         )
-        found.append(" ".join("\n".join(parts).split()).casefold())
-    return found
+        texts.append(" ".join("\n".join(parts).split()).casefold())
+    return texts
 
 
 #: The dataset whose pairs people judge.
@@ -254,7 +254,7 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
             file=source.file,
             field="outputs",
         )
-    found = {}
+    fields = {}
     for project in PROJECTS:
         path = Path(str(files("merilo.studies") / "judging" / f"{project}.yaml"))
         declared = dataset(str(path))
@@ -262,7 +262,7 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
         once: dict[str, Item] = {}
         for text, item in zip(comparable(asked), asked, strict=True):
             once.setdefault(text, item)
-        found[project] = replace(
+        fields[project] = replace(
             source,
             split=replace(source.split, items=tuple(once.values())),
             shots=known_judgements(source.shots, project),
@@ -270,7 +270,7 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
             declaration_file=path,
             project=project,
         )
-    return found
+    return fields
 
 
 def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
@@ -290,9 +290,9 @@ def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
     """
     pairs = _rewritten(solved)
     fields = (TOXIC, NEUTRAL) if project == "meaning" else (NEUTRAL,)
-    found = []
+    items = []
     for place, item in enumerate(pairs):
-        found.append(_asked(item, fields, "1"))
+        items.append(_asked(item, fields, "1"))
         if project == "meaning":
             bad = str(pairs[(place + 1) % len(pairs)].outputs)
         elif project == "fluent":
@@ -304,8 +304,8 @@ def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
         if bad != item.outputs:
             identity = f"{item.id}-rejected"
             rejected = replace(item, id=identity, outputs=bad, meta={**item.meta, "id": identity})
-            found.append(_asked(rejected, fields, "0"))
-    return tuple(found)
+            items.append(_asked(rejected, fields, "0"))
+    return tuple(items)
 
 
 def _rewritten(items: Sequence[Item]) -> list[Item]:

@@ -164,7 +164,7 @@ def study_tasks(
         DataError: an item cannot be rendered, or a control or training item has no known answer.
     """
     items, declared = folder.items(), folder.declared()
-    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(one.item for one in items))
+    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(shown.item for shown in items))
     return StudyTasks(
         ids,
         tuple(tasks_of(items, "test", declared, ids, author_field=author_field, domain_field=domain_field)),
@@ -286,9 +286,9 @@ def listed_options(
     listed = ""
     if form == "set":
         for text in (value.strip() for value in inputs.values() if isinstance(value, str)):
-            found = [_NUMBERED.fullmatch(line) for line in text.split("\n")]
-            if len(found) > 1 and all(one and one[1] == str(at) for at, one in enumerate(found, start=1)):
-                options, listed = tuple(Option(one[1], one[2].strip()) for one in found if one), text
+            lines = [_NUMBERED.fullmatch(line) for line in text.split("\n")]
+            if len(lines) > 1 and all(line and line[1] == str(at) for at, line in enumerate(lines, start=1)):
+                options, listed = tuple(Option(line[1], line[2].strip()) for line in lines if line), text
     elif form == "labels":
         labels, by_label = offered_labels(item, declared), option_fields(declared)
         fields = tuple(by_label[label] for label in labels if by_label)
@@ -300,7 +300,7 @@ def listed_options(
             )
             labels = tuple(before.strip(" \t[(").rstrip(" .):]=—–") for before, _, _ in pieces)
         options = tuple(map(Option, labels, texts)) if texts else ()
-    if not all(one.text.strip() and not _ANGLES.search(one.text) for one in options):
+    if not all(option.text.strip() and not _ANGLES.search(option.text) for option in options):
         return (), ""
     return (options, listed) if prompt.count(listed) == 1 else (options if form == "labels" else (), "")
 
@@ -311,10 +311,10 @@ def _pieces(text: str, labels: tuple[str, ...], fields: tuple[str, ...]) -> tupl
     names = [rf"(\{{{name}\}})" for name in fields] or [r"([^\W\d_][^\n{}]*?)"] * len(labels)
     between = _BETWEEN if fields else r"([;,.]?\s*\n\s*)"
     each = [_BEFORE.format(label=re.escape(label)) + name for label, name in zip(labels, names, strict=True)]
-    found = [*re.finditer(r"(?:^|(?<=: ))" + between.join(each) + _END, text, re.MULTILINE)]
-    if len(found) != 1:
+    matches = [*re.finditer(r"(?:^|(?<=: ))" + between.join(each) + _END, text, re.MULTILINE)]
+    if len(matches) != 1:
         return ()
-    groups = found[0].groups()
+    groups = matches[0].groups()
     return tuple((groups[at], groups[at + 1], groups[at + 2]) for at in range(0, len(groups), 3))
 
 
@@ -355,7 +355,7 @@ def authors_of(item: Item, field: str | None) -> tuple[str, ...]:
     """Return who wrote an item, by a field of `meta` that holds a text or a list of texts; empty if it is not known."""
     value = item.meta.get(field) if field else None
     values = value if isinstance(value, list) else [value]
-    return tuple(str(one).strip() for one in values if isinstance(one, str | int) and str(one).strip())
+    return tuple(str(name).strip() for name in values if isinstance(name, str | int) and str(name).strip())
 
 
 def domain_of(item: Item, field: str | None) -> str:

@@ -109,32 +109,32 @@ def choose_subset(
     draws = per_domain is not None or wanted < n
     # Where nothing is drawn, fields are only shown, so that they may have more values.
     room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
-    kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
-    if fields and (lost := [one for one in dropped if one.name in fields]):
+    fields_kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
+    if fields and (lost := [field for field in dropped if field.name in fields]):
         raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
     places = list(range(n))
     short: dict[str, int] = {}
     design: tuple[KeptField, ...] = ()
     if per_domain is not None:
         design = _domain_fields(split, declared, fields)
-        places, short = draw_evenly(split.items, per_domain, [one.name for one in design], seed=seed)
+        places, short = draw_evenly(split.items, per_domain, [field.name for field in design], seed=seed)
     elif draws:
-        places = draw_balanced(kept or [KeptField("all", ("all",), (0,) * n)], wanted, seed=seed)
+        places = draw_balanced(fields_kept or [KeptField("all", ("all",), (0,) * n)], wanted, seed=seed)
     section = DrawnSubset(
         all=len(places) == n,
         size=len(places),
         of=n,
-        fields=tuple(field.name for field in kept),
+        fields=tuple(field.name for field in fields_kept),
         method="even" if per_domain is not None else "balanced" if len(places) < n else "all",
         per_domain=per_domain,
     )
     return ChosenSubset(
         items=tuple(split.items[place] for place in places),
         section=section,
-        fields=tuple(kept),
+        fields=tuple(fields_kept),
         dropped=tuple(dropped),
-        shares=tuple(_shares(kept, places)),
-        weights=_weights(kept, places, n, design),
+        shares=tuple(_shares(fields_kept, places)),
+        weights=_weights(fields_kept, places, n, design),
         short=short,
     )
 
@@ -174,14 +174,14 @@ def _domain_fields(split: Split, declared: Dataset, fields: Sequence[str]) -> tu
 
 
 def _shares(fields: Sequence[KeptField], places: Sequence[int]) -> list[CategoryShare]:
-    found = []
+    shares = []
     for field in fields:
         n = len(field.codes)
         for value, items, drawn in zip(field.values, field.counts(), field.counts(places), strict=True):
-            found.append(
+            shares.append(
                 CategoryShare(field.name, value, items, items / n, drawn, drawn / max(len(places), 1))
             )
-    return found
+    return shares
 
 
 def _as_field(name: str, texts: Sequence[str]) -> KeptField:
