@@ -202,8 +202,13 @@ def doctor(
     broken = sum(not finding.held for finding in findings)
     if json_to:
         rows: list[Json] = [
-            {"family": one.family, "claim": one.claim, "held": one.held, "detail": one.detail or None}
-            for one in findings
+            {
+                "family": attempt.family,
+                "claim": attempt.claim,
+                "held": attempt.held,
+                "detail": attempt.detail or None,
+            }
+            for attempt in findings
         ]
         emit_json({**jail, "held": len(findings) - broken, "broken": broken, "findings": rows}, json_to)
     name = Text("{sandbox} with Python {version}", sandbox=jail["backend"], version=jail["python"])
@@ -329,9 +334,11 @@ def _author_rows(authors: Authors) -> Iterator[tuple[object, object]]:
     ends = f" [{single.ci95.low:.4f}, {single.ci95.high:.4f}]" if single.ci95 else ""
     yield Text("single person"), f"{number(single.value, '.4f')}{ends}"
     yield Text("people", context="row"), str(len(authors.people))
-    for one in authors.people[:_MOST_AUTHORS]:
-        told = Text("{share:.3f}  solved {n} of {of}", share=one.share, n=one.solved, of=one.problems)
-        yield f"  {one.annotator}", told
+    for author in authors.people[:_MOST_AUTHORS]:
+        solved = Text(
+            "{share:.3f}  solved {n} of {of}", share=author.share, n=author.solved, of=author.problems
+        )
+        yield f"  {author.annotator}", solved
     if (more := len(authors.people) - _MOST_AUTHORS) > 0:
         yield "  …", Text("{n} more in the JSON", n=more)
 

@@ -158,12 +158,12 @@ class Classifier:
         Sentences are batched by length to keep padding small; the results are in the order of the texts.
         """
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]) + (len(seconds[i]) if seconds else 0))
-        found = np.empty(len(texts))
+        shares = np.empty(len(texts))
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             pairs = [seconds[i] for i in rows] if seconds else None
-            found[rows] = self._batch([texts[i] for i in rows], pairs)
-        return found
+            shares[rows] = self._batch([texts[i] for i in rows], pairs)
+        return shares
 
     def _batch(self, texts: list[str], seconds: list[str] | None) -> FloatArray:
         import torch  # noqa: PLC0415 - loaded by the constructor already
@@ -286,7 +286,7 @@ def _source(models: Path | None, part: str) -> str:
 def _class_index(model: str, names: Mapping[int, str] | Mapping[str, str], label: str | int) -> int | None:
     if len(names) == 1:
         return None
-    found = [int(index) for index, name in names.items() if label in {int(index), name}]
-    if not found:
+    indices = [int(index) for index, name in names.items() if label in {int(index), name}]
+    if not indices:
         raise InputError(f"has no class '{label}' (it has {', '.join(names.values())})", file=model)
-    return found[0]
+    return indices[0]

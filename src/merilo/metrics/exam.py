@@ -108,8 +108,8 @@ def points_of(item: Question, answer: str) -> float:
     if item.kind == "text":
         return float(bool(letters(answer)) and letters(answer) in map(letters, item.gold.split(",")))
     if item.kind == "matching":
-        given, true = answer.split(","), item.gold.split(",")
-        return float(sum(map(str.__eq__, given, true))) if len(given) == len(true) else 0.0
+        numbers, true = answer.split(","), item.gold.split(",")
+        return float(sum(map(str.__eq__, numbers, true))) if len(numbers) == len(true) else 0.0
     chosen, right = set(answer.split(",")), set(item.gold.split(","))
     if item.task != _LENIENT_TASK:
         return float(chosen == right)
@@ -126,8 +126,8 @@ def letters(text: str) -> str:
         >>> letters("All-in, 2 times!")
         'allintimes'
     """
-    for two, one in _COMPOSED:
-        text = text.replace(two, one)
+    for two, composed in _COMPOSED:
+        text = text.replace(two, composed)
     return "".join(filter(str.isalpha, text)).lower()
 
 
@@ -135,15 +135,15 @@ def complete_rows(items: Sequence[Item]) -> list[int]:
     """Return the places of the items of complete variants: 30 items worth 34 points, with no task twice."""
     questions = [question(item) for item in items]
     variants: dict[str, list[Question]] = defaultdict(list)
-    for one in questions:
-        variants[one.variant].append(one)
+    for member in questions:
+        variants[member.variant].append(member)
     complete = {
         variant
         for variant, members in variants.items()
-        if len(members) == len({one.task for one in members}) == VARIANT_ITEMS
-        and sum(one.most for one in members) == VARIANT_POINTS
+        if len(members) == len({member.task for member in members}) == VARIANT_ITEMS
+        and sum(member.most for member in members) == VARIANT_POINTS
     }
-    return [row for row, one in enumerate(questions) if one.variant in complete]
+    return [row for row, asked in enumerate(questions) if asked.variant in complete]
 
 
 def incomplete_variants(items: Sequence[Item]) -> dict[str, list[str]]:
@@ -188,16 +188,16 @@ def steps(_: Answer, item: Item, answer: Given) -> list[str]:
             f"{rule}: answer {text!r}, reduced to lower-case letters: {letters(text)!r}",
             f"gold alternatives, reduced in the same way: {shapes}",
         ]
-    given, true = text.split(","), asked.gold.split(",")
+    numbers, true = text.split(","), asked.gold.split(",")
     if asked.kind != "matching":
-        chosen, right = set(given), set(true)
+        chosen, right = set(numbers), set(true)
         return [
             f"{rule}: chosen {sorted(chosen)}, gold {sorted(right)}, in any order",
             f"missing: {sorted(right - chosen) or 'none'}; wrong or extra: {sorted(chosen - right) or 'none'}",
         ]
-    if len(given) != len(true):
-        return [f"{rule}: {len(given)} numbers were given, {len(true)} were expected"]
+    if len(numbers) != len(true):
+        return [f"{rule}: {len(numbers)} numbers were given, {len(true)} were expected"]
     return [
-        f"{rule}, position {place}: {one!r}, gold {other!r}: {'agrees' if one == other else 'differs'}"
-        for place, (one, other) in enumerate(zip(given, true, strict=True), start=1)
+        f"{rule}, position {place}: {number!r}, gold {other!r}: {'agrees' if number == other else 'differs'}"
+        for place, (number, other) in enumerate(zip(numbers, true, strict=True), start=1)
     ]

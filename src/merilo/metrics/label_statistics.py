@@ -25,9 +25,9 @@ def f1_macro(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) ->
         >>> f1_macro("1221", "1211", np.ones((1, 4))).round(4).tolist()
         [0.7333]
     """
-    codes, true, given = _coded(gold, answers)
-    right = true == given
-    both = _by_label(true, weight, codes) + _by_label(given, weight, codes)
+    codes, true, answered = _coded(gold, answers)
+    right = true == answered
+    both = _by_label(true, weight, codes) + _by_label(answered, weight, codes)
     present = both > NEGLIGIBLE * weight.sum(axis=1, keepdims=True)
     f1 = np.divide(
         2 * _by_label(true[right], weight[:, right], codes), both, out=np.zeros_like(both), where=present
@@ -53,10 +53,10 @@ def mcc(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> Floa
         >>> mcc("1001", "1011", np.ones((1, 4))).round(4).tolist()
         [0.5774]
     """
-    codes, true, given = _coded(gold, answers)
+    codes, true, answered = _coded(gold, answers)
     share = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    t, p = _by_label(true, share, codes), _by_label(given, share, codes)
-    right = share[:, true == given].sum(axis=1)
+    t, p = _by_label(true, share, codes), _by_label(answered, share, codes)
+    right = share[:, true == answered].sum(axis=1)
     x, y = 1 - (p * p).sum(axis=1), 1 - (t * t).sum(axis=1)
     defined = np.minimum(x, y) > NEGLIGIBLE
     above, root = right - (t * p).sum(axis=1), np.sqrt(np.maximum(x * y, 0))
@@ -66,11 +66,11 @@ def mcc(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> Floa
 def _coded(gold: Sequence[str], answers: Sequence[str]) -> tuple[int, IntArray, IntArray]:
     """Encode labels as integers; return the number of labels, and the codes of gold and answers."""
     codes: dict[str, int] = {}
-    true, given = (
+    true, answered = (
         np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
         for labels in (gold, answers)
     )
-    return len(codes), true, given
+    return len(codes), true, answered
 
 
 def _by_label(label: IntArray, weight: FloatArray, labels: int) -> FloatArray:

@@ -165,18 +165,18 @@ def displayed(name: str, kind: AnswerKind) -> str | None:
         ('exact_match', 'f1_macro', None)
     """
     plain = plain_name(name)
-    named = (one for one in _ALL if plain in map(plain_name, (one.name, *one.display)))
-    return next((one.name for one in named if kind in one.answers), None)
+    named = (metric for metric in _ALL if plain in map(plain_name, (metric.name, *metric.display)))
+    return next((metric.name for metric in named if kind in metric.answers), None)
 
 
 def display_of(name: str) -> tuple[str, ...]:
     """Return the names of a metric in metadata of the benchmark, as `plain_name` writes them."""
-    return tuple(plain_name(shown) for one in _ALL if one.name == name for shown in one.display)
+    return tuple(plain_name(shown) for metric in _ALL if metric.name == name for shown in metric.display)
 
 
 def title_of(name: str) -> Text | None:
     """Return what a metric is called in prose; `None` if it has no title."""
-    return next((one.title for one in _ALL if one.name == name), None)
+    return next((metric.title for metric in _ALL if metric.name == name), None)
 
 
 def plain_name(name: str) -> str:

@@ -200,8 +200,8 @@ class _Sheet:
     def score(self, part: Part, items: Sequence[Item]) -> Score | str:
         """Score a part on its items that count, or return the reason why it cannot be computed."""
         metric = part.metric
-        given = [self.answers.get(item.id, "") for item in items]
-        if metric.lacking and (reason := metric.lacking(items or self.items, given)):
+        answers = [self.answers.get(item.id, "") for item in items]
+        if metric.lacking and (reason := metric.lacking(items or self.items, answers)):
             return reason
         if metric.ratings:
             if self.ratings is None:
@@ -214,10 +214,10 @@ class _Sheet:
         if metric.statistic:
             gold = [gold_label(item, part.criterion) for item in items]
             if part.criterion is not None:
-                given = [cast("Mapping[str, str]", answer)[part.criterion] for answer in given]
-            texts, clusters = cast("list[str]", given), self._clusters(items)
+                answers = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
+            texts, clusters = cast("list[str]", answers), self._clusters(items)
             return statistic_score(part.name, metric, texts, gold, clusters)
-        return self._mean(part, items, points(self.scoring.answer, metric, items, given))
+        return self._mean(part, items, points(self.scoring.answer, metric, items, answers))
 
     def counted(self, part: Part) -> list[Item]:
         """Return the items that count: those with an answer, or of a unit with one."""
@@ -321,8 +321,8 @@ def statistic_score(
     cell = np.fromiter(
         (pairs.setdefault(pair, len(pairs)) for pair in zip(gold, answers, strict=True)), np.int64
     )
-    true, given = (list(side) for side in zip(*pairs, strict=True))
-    value, change = influences_on(metric.statistic, true, given, np.bincount(cell) / n)
+    true, answered = (list(side) for side in zip(*pairs, strict=True))
+    value, change = influences_on(metric.statistic, true, answered, np.bincount(cell) / n)
     alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
     interval = interval_over_items(
         value, Influence(change[cell] / n, alike=alike), clusters, bounds=metric.bounds
@@ -331,27 +331,27 @@ def statistic_score(
 
 
 def influences_on(
-    statistic: Statistic, true: Sequence[str], given: Sequence[str], share: FloatArray
+    statistic: Statistic, true: Sequence[str], answered: Sequence[str], share: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return a statistic of a table, and its change per share of weight that moves to each cell.
 
     Args:
         statistic: the statistic.
         true: shape (cells,), the gold answer of each cell.
-        given: shape (cells,), the answer of each cell.
+        answered: shape (cells,), the answer of each cell.
         share: shape (cells,), the share of all weight in each cell.
 
     References:
         R. von Mises (1947), On the asymptotic distribution of differentiable statistical functions. Annals of
         Mathematical Statistics 18, 309-348.
     """
-    value = float(statistic(true, given, share[np.newaxis])[0])
+    value = float(statistic(true, answered, share[np.newaxis])[0])
     change, step = np.empty(len(share)), max(1, DRAWS_AT_ONCE // len(share))
     for start in range(0, len(share), step):
         rows = np.arange(start, min(start + step, len(share)))
         probes = np.repeat(share[np.newaxis] * (1 - _STEP), rows.size, axis=0)
         probes[np.arange(rows.size), rows] += _STEP
-        change[rows] = (statistic(true, given, probes) - value) / _STEP
+        change[rows] = (statistic(true, answered, probes) - value) / _STEP
     # The mean at the given weights is the value, up to the rounding of the probes.
     return value, change - share @ change
 
@@ -405,8 +405,8 @@ def _judged(metric: Metric, form: Answer, item: Item, answer: Given, rater: Rate
         if rater is None:
             raise DataError(f"J {NO_RATER}")
         ratings = rater.rate([str(item.inputs)], [str(answer)])
-        told = rating_steps(str(item.inputs), str(answer), ratings) if name == "j" else ()
-        return Judgement(name, float(metric.ratings(ratings)[0]), 1.0, tuple(told))
+        steps = rating_steps(str(item.inputs), str(answer), ratings) if name == "j" else ()
+        return Judgement(name, float(metric.ratings(ratings)[0]), 1.0, tuple(steps))
     if metric.unit is None and metric.lacking and metric.lacking([item], [answer]):
         return None
     earned = float(points(form, metric, [item], [answer])[0])
@@ -426,17 +426,17 @@ def _compared(metric: str, answer: str, gold: str) -> Judgement:
 
 
 def clusters_for(
-    items: Sequence[Item], field: str | None, given: Mapping[ItemId, Hashable] | None = None
+    items: Sequence[Item], field: str | None, clusters: Mapping[ItemId, Hashable] | None = None
 ) -> list[Hashable] | None:
     """Return the cluster of each item; `None` if items are independent.
 
     Args:
         items: the items.
         field: the field that items of one cluster share.
-        given: item id -> cluster; used in place of the field.
+        clusters: item id -> cluster; used in place of the field.
     """
-    if given is not None:
-        return [given[item.id] for item in items]
+    if clusters is not None:
+        return [clusters[item.id] for item in items]
     return clusters_of(items, field) if field else None
 
 

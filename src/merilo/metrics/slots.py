@@ -39,9 +39,9 @@ def slot_points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> l
     """
     points = []
     for item, answer in zip(items, answers, strict=True):
-        given, true = _read(answer)[1], _read(item.outputs)[1]
-        every = given.total() + true.total()
-        points.append(2 * (given & true).total() / every if every else 1.0)
+        chosen, true = _read(answer)[1], _read(item.outputs)[1]
+        every = chosen.total() + true.total()
+        points.append(2 * (chosen & true).total() / every if every else 1.0)
     return points
 
 
@@ -56,11 +56,11 @@ def _read(answer: Json | Given) -> tuple[str, Counter[tuple[str, str]]]:
         return "", Counter()
     slots = answer.get("slots")
     pairs = slots.items() if isinstance(slots, dict) else map(_pair, slots if isinstance(slots, list) else ())
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for name, value in pairs:
         for text in value if isinstance(value, list) else [value]:
-            found[_folded(name), _folded(text)] += 1
-    return _folded(answer.get("intent", "")), found
+            counts[_folded(name), _folded(text)] += 1
+    return _folded(answer.get("intent", "")), counts
 
 
 def _pair(slot: Json) -> tuple[Json, Json]:

@@ -42,13 +42,13 @@ def token_f1(answer: str, alternative: str) -> float:
         >>> token_f1("leo tolstoy", "Tolstoy")
         0.6666666666666666
     """
-    given, true = normalised(answer).split(), normalised(alternative).split()
-    if not given or not true:
-        return float(given == true)
-    common = (Counter(given) & Counter(true)).total()
+    tokens, true = normalised(answer).split(), normalised(alternative).split()
+    if not tokens or not true:
+        return float(tokens == true)
+    common = (Counter(tokens) & Counter(true)).total()
     if not common:
         return 0.0
-    precision, recall = common / len(given), common / len(true)
+    precision, recall = common / len(tokens), common / len(true)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -76,11 +76,11 @@ def f1(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[fl
 
 def steps(form: Answer, item: Item, answer: Given) -> list[str]:
     """Explain how token F1 and exact match judge one answer: each alternative after normalisation."""
-    given = normalised(str(answer))
-    lines = [f"answer {answer!r} normalised to {given!r} (lower-case, no punctuation, no English articles)"]
+    plain = normalised(str(answer))
+    lines = [f"answer {answer!r} normalised to {plain!r} (lower-case, no punctuation, no English articles)"]
     for text in alternatives(gold_label(item), form.alternatives):
         shape = normalised(text)
-        equal = ", equal" if shape == given else ""
+        equal = ", equal" if shape == plain else ""
         share = token_f1(str(answer), text)
         lines.append(f"alternative {text!r} normalised to {shape!r}: token F1 {share:.4g}{equal}")
     return lines

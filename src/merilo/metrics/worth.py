@@ -65,7 +65,7 @@ def item_points(scoring: Scoring, items: Sequence[Item], answers: Sequence[str])
     """
     kind = scoring.answer.kind
     declared = [metric_of(name, kind) for name in scoring.metrics]
-    metric = next((one for one in declared if one.most or one.exact), None) or metric_of(
+    metric = next((metric for metric in declared if metric.most or metric.exact), None) or metric_of(
         next(name for name in ("em", "acc", *scoring.metrics) if name in fitting(kind)), kind
     )
     return points(scoring.answer, metric, items, answers) / most_points(metric, items)
@@ -102,8 +102,8 @@ def worth(
         >>> answers, weight = ["a", "b", "b"], np.array([0.5, 0.5, 1.0])
         >>> scoring = Scoring(name="", answer=Answer(kind="label"), metrics=("acc",))
         >>> part, place = Part("acc", metric_of("acc", "label"), (0, 1)), np.array([0, 0, 1])
-        >>> found = worth(scoring, part, items, place=place, answers=answers, weight=weight)
-        >>> found.value, found.answer.tolist()
+        >>> score = worth(scoring, part, items, place=place, answers=answers, weight=weight)
+        >>> score.value, score.answer.tolist()
         (0.75, [1.0, 0.0, 1.0])
     """
     total = float(weight.sum())
@@ -132,15 +132,17 @@ def _of_units(
 ) -> Worth:
     """Compute the influences on the share of units whose answers are all right, to first order."""
     n, unit = len(items), [part.metric.unit_of(item) for item in items]
-    given = np.bincount(place, weight, n)
-    right = np.divide(np.bincount(place, weight * earned, n), given, out=np.zeros(n), where=given > 0)
+    total = np.bincount(place, weight, n)
+    right = np.divide(np.bincount(place, weight * earned, n), total, out=np.zeros(n), where=total > 0)
     members: dict[Hashable, list[int]] = defaultdict(list)
     for row in part.rows:
-        if given[row] > 0:
+        if total[row] > 0:
             members[unit[row]].append(row)
-    others = np.array([np.prod([right[one] for one in members[unit[row]] if one != row]) for row in range(n)])
+    others = np.array(
+        [np.prod([right[member] for member in members[unit[row]] if member != row]) for row in range(n)]
+    )
     value = float(np.mean([right[rows].prod() for rows in members.values() if rows] or [0.0]))
-    scale = others * (np.count_nonzero(given) / max(sum(map(bool, members.values())), 1))
+    scale = others * (np.count_nonzero(total) / max(sum(map(bool, members.values())), 1))
     unseen = value - scale * right
     return Worth(value, unseen[place] + scale[place] * earned, unseen, float(weight.sum()))
 
@@ -167,8 +169,8 @@ def _of_statistic(
     if not total > 0:
         return Worth(0.0, np.zeros(len(answers)), np.zeros(len(gold)), 0.0)
     share: FloatArray = np.bincount(of_answer, weight / total, len(cells)).astype(np.float64)
-    true, given = (list(side) for side in zip(*cells, strict=True))
-    value, change = influences_on(statistic, true, given, share)
+    true, answered = (list(side) for side in zip(*cells, strict=True))
+    value, change = influences_on(statistic, true, answered, share)
     counts: FloatArray = np.bincount(cluster_codes(gold)[place], weight).astype(np.float64)
     alike = items_alike(counts[counts > 0])
     return Worth(value, value + change[of_answer], value + change[of_unseen], alike)

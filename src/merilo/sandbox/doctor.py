@@ -150,24 +150,24 @@ def examine(pool: Pool) -> Iterator[Attempt]:
 def _tried(probe: Probe, pool: Pool, aims: Targets) -> Attempt:
     execution = _run(pool, aims.aim(probe.source))
     if isinstance(probe.sign, frozenset):
-        held = execution.outcome in probe.sign
+        holds = execution.outcome in probe.sign
         detail = f"the program ended as '{execution.outcome.value}'"
     else:
-        held = not aims.shows(probe.sign, execution)
+        holds = not aims.shows(probe.sign, execution)
         detail = f"the program got {execution.texts[0]}" if probe.sign is Sign.ANSWER else probe.sign.value
-    return Attempt(probe.family, probe.claim, held, "" if held else detail)
+    return Attempt(probe.family, probe.claim, holds, "" if holds else detail)
 
 
 def _neighbours(pool: Pool) -> Iterator[Attempt]:
     for what, leave, look in TRACES:
         _run(pool, f"def probe():\n    {leave}")
-        found = _run(pool, f"def probe():\n    return {look}").texts[0]
-        held = found == "None"
+        trace = _run(pool, f"def probe():\n    return {look}").texts[0]
+        clean = trace == "None"
         yield Attempt(
             "neighbours",
             f"a program leaves no trace in {what}",
-            held,
-            "" if held else f"the next program found {found}",
+            clean,
+            "" if clean else f"the next program found {trace}",
         )
 
 
@@ -176,12 +176,12 @@ def _verdicts(pool: Pool) -> Iterator[Attempt]:
     check = Check(f"def check(candidate):\n    assert candidate() == '{gold}'  # GOLD-{gold}\n")
     for claim, source in FORGERIES:
         # Twice: the second run could use what the first run's check left behind.
-        held = all(_run(pool, source, check).outcome is not Outcome.COMPLETED for _ in range(2))
-        yield Attempt("verdict", claim, held, "" if held else "a wrong program passed")
+        resists = all(_run(pool, source, check).outcome is not Outcome.COMPLETED for _ in range(2))
+        yield Attempt("verdict", claim, resists, "" if resists else "a wrong program passed")
     outcome = _run(pool, f"def probe():\n    return '{gold}'", check).outcome
-    held = outcome is Outcome.COMPLETED
+    resists = outcome is Outcome.COMPLETED
     yield Attempt(
-        "verdict", "a correct program passes", held, "" if held else f"it ended as '{outcome.value}'"
+        "verdict", "a correct program passes", resists, "" if resists else f"it ended as '{outcome.value}'"
     )
 
 
@@ -204,18 +204,18 @@ def _workers(pool: Pool) -> Iterator[Attempt]:
         f"the processes {left} are still running" if left else "",
     )
     execution = _run(pool, "def probe():\n    return 6 * 7")
-    held = execution.texts == ("42",)
-    yield Attempt("workers", "a killed worker is replaced", held, "" if held else execution.message)
+    replaced = execution.texts == ("42",)
+    yield Attempt("workers", "a killed worker is replaced", replaced, "" if replaced else execution.message)
 
 
 def descendants(pid: int) -> list[int]:
     """Return the ids of all descendants of a process."""
-    found: list[int] = []
+    pids: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, task.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
+                pids += [child, *descendants(child)]
+    return pids
 
 
 def _run(pool: Pool, source: str, tests: Check | tuple[dict[str, object], ...] = ({},)) -> Execution:

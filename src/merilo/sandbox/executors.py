@@ -302,8 +302,8 @@ class Jails:
             UsageError: two options contradict each other.
         """
         if self.settings.ray is None:
-            with closing(self._backend()) as found:
-                jail, python = found.name, found.python
+            with closing(self._backend()) as jail_backend:
+                jail, python = jail_backend.name, jail_backend.python
         else:
             jail = NoJail.name if self.settings.unsafe_no_sandbox else self.settings.backend
             python = self.settings.python or platform.python_version()

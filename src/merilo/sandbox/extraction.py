@@ -78,12 +78,12 @@ def _without_thoughts(text: str, opening: str, closing: str) -> str:
     before, mark, after = text.rpartition(closing)
     if not mark or opening not in before or read_layout(after).segments:
         return after
-    kept = []
+    outside = []
     position = 0
     while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
-        kept.append(text[position:start])
+        outside.append(text[position:start])
         position = end + len(closing)
-    return "".join(kept) + text[position:].rpartition(closing)[2]
+    return "".join(outside) + text[position:].rpartition(closing)[2]
 
 
 def with_plain_line_ends(text: str) -> str:
@@ -197,8 +197,8 @@ def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
         ):
             bare = bare or (not blocks and not fence["info"].strip() and bool(before))
             opened, content = fence, []
-        elif opened is None and not string and (one := _ONE_LINE.match(line)):
-            blocks.append(Block(_without_language(one["code"]) + "\n"))
+        elif opened is None and not string and (inline := _ONE_LINE.match(line)):
+            blocks.append(Block(_without_language(inline["code"]) + "\n"))
         else:
             if opened is not None:
                 content.append(line)
@@ -342,14 +342,14 @@ class Stub:
             Stub(prompt='import math\n\ndef area(r):\n', entry_point='area', preamble='import math\n\n', indent='    ')
         """
         prompt = with_plain_line_ends(prompt).rstrip() + "\n"
-        found = re.search(
+        head = re.search(
             rf"^(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}[ \t]*[(\[]", prompt, re.MULTILINE
         )
-        if found is None:
+        if head is None:
             return None
-        body = [line for line in prompt[found.end() :].splitlines()[1:] if line.strip()]
+        body = [line for line in prompt[head.end() :].splitlines()[1:] if line.strip()]
         blanks = body[-1][: len(body[-1]) - len(body[-1].lstrip(" \t"))] if body else ""
-        return cls(prompt, entry_point, prompt[: found.start()], blanks or "    ")
+        return cls(prompt, entry_point, prompt[: head.start()], blanks or "    ")
 
 
 def extract(completion: str, stub: Stub) -> Extraction:
@@ -395,7 +395,9 @@ def extract(completion: str, stub: Stub) -> Extraction:
                 for other in marked.blocks
                 if other is not block and (other.is_python or not other.language)
             ]
-            elsewhere = [found for layout in others for found in _definitions(layout, layout.segments)]
+            elsewhere = [
+                definition for layout in others for definition in _definitions(layout, layout.segments)
+            ]
             return _complete(read_layout(block.code), stub, _Code(place, block.closed, elsewhere))
         if before.segments:
             return _complete(before, stub, _Code("before a fence"))
@@ -416,7 +418,7 @@ def _is_plain_body(text: str, stub: Stub) -> bool:
 
 def _definitions(layout: Layout, segments: Iterable[list[Statement]]) -> list[Definition]:
     """Return the definitions in segments of a text."""
-    return [found for segment in segments for found in read_definitions(layout, segment)]
+    return [definition for segment in segments for definition in read_definitions(layout, segment)]
 
 
 def _choose(blocks: list[Block], stub: Stub) -> Block | None:
@@ -454,12 +456,14 @@ def _is_stub(layout: Layout, stub: Stub) -> bool:
 
 def _definition(segment: list[Statement], name: str) -> int | None:
     """Return the index of the top-level statement that binds a name, preferring one with more than a stub's body."""
-    found = [
+    binding = [
         number
         for number, statement in enumerate(segment)
         if statement.indent == segment[0].indent and statement.bound == name
     ]
-    return next((number for number in found if not _is_hollow(segment, number)), found[0] if found else None)
+    return next(
+        (number for number in binding if not _is_hollow(segment, number)), binding[0] if binding else None
+    )
 
 
 def _is_hollow(segment: list[Statement], number: int) -> bool:
@@ -497,19 +501,19 @@ def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code)
     """Build the program from a definition of the entry point and the definitions that it needs."""
     base = segment[0].indent
     if code.whole and len(layout.segments) == 1:
-        kept, below = segment, []
+        chosen, below = segment, []
         source = layout.cut(segment[0].first, segment[-1].last, base)
     else:
         end = end_of_block(segment, _definition(segment, stub.entry_point) or 0)
         later = layout.segments[layout.segments.index(segment) + 1 :]
-        kept, below = segment[:end], _definitions(layout, [segment[end:], *later])
-        source = "".join(layout.cut(statement.first, statement.last, base) for statement in kept)
-    bound = {statement.bound for statement in kept if statement.indent == base} - {None}
+        chosen, below = segment[:end], _definitions(layout, [segment[end:], *later])
+        source = "".join(layout.cut(statement.first, statement.last, base) for statement in chosen)
+    bound = {statement.bound for statement in chosen if statement.indent == base} - {None}
     below_text = needed(source, below, [stub.entry_point])
     earlier = layout.segments[: layout.segments.index(segment)]
     others = [*_definitions(layout, earlier), *code.elsewhere]
     above = needed(source + below_text, others, [stub.entry_point, *filter(None, bound)])
-    alone = sum(statement.indent == base for statement in kept) == 1 and not below_text and not above
+    alone = sum(statement.indent == base for statement in chosen) == 1 and not below_text and not above
     return _with_preamble(above + source + below_text, stub, code.place, "function" if alone else "module")
 
 

@@ -76,13 +76,13 @@ def interpreter(wanted: str | None = None) -> Interpreter:
     if wanted is None:
         return _described(sys.executable)
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", wanted):
-        found = shutil.which(wanted)
-        if found is None:
+        executable = shutil.which(wanted)
+        if executable is None:
             raise UsageError(
                 f"'{wanted}' is neither a program that can be run nor a version such as {_dotted(NEWEST)}",
                 field=argument("python"),
             )
-        return _described(str(Path(found).absolute()))
+        return _described(str(Path(executable).absolute()))
     _demand_supported(tuple(map(int, wanted.split("."))), f"Python {wanted}")
     for candidate in _candidates(wanted):
         described = _described(str(candidate))

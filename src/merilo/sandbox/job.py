@@ -147,14 +147,14 @@ class _Run:
 
     def due(self) -> dict[int, str]:
         """Return the keys of the programs to be retried, by the first row that holds each."""
-        found = {}
+        programs = {}
         seen = set()
         for entry in self.entries:
             if entry.key is not None and entry.key not in seen:
                 seen.add(entry.key)
                 if self.job.is_due(self.ledger.verdicts[entry.key]):
-                    found[entry.row] = entry.key
-        return found
+                    programs[entry.row] = entry.key
+        return programs
 
     def _entry(self, generation: Generation) -> tuple[Entry, str]:
         extraction = generation.extraction()

@@ -77,8 +77,8 @@ class Statement:
     @property
     def bound(self) -> str | None:
         """The name that a definition or a plain assignment binds."""
-        found = _BOUND.match(self.text)
-        return found and (found[1] or found[2])
+        binding = _BOUND.match(self.text)
+        return binding and (binding[1] or binding[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ class Layout:
 
     def cut(self, first: int, last: int, old: str = "", new: str = "") -> str:
         """Return lines `first` to `last - 1` with the indentation `old` replaced by `new`, except inside strings."""
-        kept = []
+        moved_lines = []
         for number in range(first, last):
             line = self.lines[number]
             moved = number not in self.in_string and line.startswith(old) and line.strip()
-            kept.append(f"{new}{line[len(old) :]}\n" if moved else f"{line}\n")
-        return "".join(kept)
+            moved_lines.append(f"{new}{line[len(old) :]}\n" if moved else f"{line}\n")
+        return "".join(moved_lines)
 
 
 def read_layout(text: str) -> Layout:
@@ -245,7 +245,7 @@ def read_definitions(layout: Layout, statements: list[Statement]) -> list[Defini
         >>> [definition.names for definition in read_definitions(layout, layout.segments[0])]
         [('os', 'r'), ('one',)]
     """
-    found = []
+    definitions = []
     first = 0
     while first < len(statements):
         last = first
@@ -255,9 +255,11 @@ def read_definitions(layout: Layout, statements: list[Statement]) -> list[Defini
         head, base = statements[last], statements[first].indent
         text = layout.cut(statements[first].first, statements[end - 1].last, base)
         if names := _names(head, text):
-            found.append(Definition(names, text, is_assignment=not head.defines and head.bound is not None))
+            definitions.append(
+                Definition(names, text, is_assignment=not head.defines and head.bound is not None)
+            )
         first = end
-    return found
+    return definitions
 
 
 def end_of_block(statements: list[Statement], start: int) -> int:

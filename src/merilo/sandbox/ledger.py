@@ -336,16 +336,16 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
 
 def _shortened(texts: Sequence[str | None]) -> list[Json]:
     """Return a program's answers; those beyond a total of `LONGEST_ANSWERS` characters are replaced by their hash."""
-    kept: list[Json] = []
+    stored: list[Json] = []
     room = LONGEST_ANSWERS
     for text in texts:
         room -= len(text or "")
         if text is None or room >= 0:
-            kept.append(text)
+            stored.append(text)
             continue
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        kept.append({"start": text[:_KEPT], "length": len(text), "sha256": digest})
-    return kept
+        stored.append({"start": text[:_KEPT], "length": len(text), "sha256": digest})
+    return stored
 
 
 def _encoded(line: Mapping[str, Json]) -> bytes:

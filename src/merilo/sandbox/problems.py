@@ -421,8 +421,8 @@ def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> 
         shown = shortened(json.dumps(completion, ensure_ascii=False))
         what = shown if "completion" in value else "missing"
         raise place.error(f"must be the text that the model wrote, but is {what}", "completion")
-    kept = completion if len(completion) <= LONGEST_COMPLETION else None
-    return Generation(row, problem, kept, len(completion), _annotator(value, place))
+    readable = completion if len(completion) <= LONGEST_COMPLETION else None
+    return Generation(row, problem, readable, len(completion), _annotator(value, place))
 
 
 def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
@@ -442,13 +442,13 @@ class _TwiceError(Exception):
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         for name in ("task_id", "id", "completion", *PERSON_FIELDS):
             if names.count(name) > 1:
                 raise _TwiceError(name)
-    return found
+    return fields
 
 
 def _problem(name: object, field: str, place: _Place, problems: Mapping[str, Problem]) -> Problem:

@@ -92,18 +92,18 @@ def read_gold(folder: Path) -> dict[str, GoldItems]:
     """
     if not folder.is_dir():
         raise InputError("there is no such folder of tests", file=folder)
-    declared = [dataset(name) for name in names()]
+    catalogue = [dataset(name) for name in names()]
     own = [dataset(str(entry.parent)) for entry in sorted(folder.glob("*/dataset.yaml"))]
-    found = {}
-    for one in [*declared, *own]:
-        file = split_file(folder, one.name)
+    tests = {}
+    for declared in [*catalogue, *own]:
+        file = split_file(folder, declared.name)
         split = None if file is None else read_split(file)
-        if split is not None and (one.rated or any(map(has_gold, split))):
-            found[one.title] = GoldItems(one, split)
-    if not found:
+        if split is not None and (declared.rated or any(map(has_gold, split))):
+            tests[declared.title] = GoldItems(declared, split)
+    if not tests:
         expected = "expected <name>.json or <name>/test.json for each dataset"
         raise InputError(f"has no test with gold answers: {expected}", file=folder)
-    return found
+    return tests
 
 
 def score_submission(
@@ -128,10 +128,10 @@ def score_submission(
     with open_archive(path) as archive:
         files = _files(archive)
         datasets = {
-            title: _score_dataset(archive, files.get(one.dataset.name.casefold(), []), one, rater)
-            for title, one in gold.items()
+            title: _score_dataset(archive, files.get(test.dataset.name.casefold(), []), test, rater)
+            for title, test in gold.items()
         }
-        known = {one.dataset.name.casefold() for one in gold.values()}
+        known = {test.dataset.name.casefold() for test in gold.values()}
         ignored = tuple(name for stem, members in files.items() if stem not in known for name in members)
     return _result(datasets, ignored)
 
@@ -145,13 +145,13 @@ def refused(error: ArchiveError) -> SubmissionResult:
 def content_of(result: SubmissionResult) -> dict[str, Json]:
     """Return the JSON that `--json` writes."""
     return {
-        "results": {title: _dataset_content(one) for title, one in result.datasets.items()},
+        "results": {title: _dataset_content(scored) for title, scored in result.datasets.items()},
         "total": result.total,
         "ready_for_public": result.ready_for_public,
         "counted_in_total": list(result.counted),
         "without_gold": list(result.without_gold),
         "ignored_files": [shown(name).strip("'") for name in result.ignored],
-        "errors": [one.content() for one in result.faults],
+        "errors": [fault.content() for fault in result.faults],
     }
 
 
@@ -195,27 +195,31 @@ def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answe
 
 
 def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> SubmissionResult:
-    counted = {title: one for title, one in datasets.items() if one.dataset.in_total}
-    values = {title: list(_main_values(one)) for title, one in counted.items()}
+    counted = {title: result for title, result in datasets.items() if result.dataset.in_total}
+    values = {title: list(_main_values(result)) for title, result in counted.items()}
     total = total_score(values) if counted else None
-    scored = {one.dataset.name for one in datasets.values()}
-    without = tuple(one.title for one in map(dataset, names()) if one.in_total and one.name not in scored)
-    ready = all(one.complete for one in counted.values())
+    scored = {result.dataset.name for result in datasets.values()}
+    without = tuple(
+        declared.title
+        for declared in map(dataset, names())
+        if declared.in_total and declared.name not in scored
+    )
+    ready = all(result.complete for result in counted.values())
     return SubmissionResult(datasets, total, tuple(counted), ready, ignored, without)
 
 
-def _main_values(one: DatasetResult) -> Iterator[float]:
+def _main_values(result: DatasetResult) -> Iterator[float]:
     """Yield the values that count in the total; a missing metric counts as 0."""
-    values = {**one.scores.main} or {**one.scores.extra}
+    values = {**result.scores.main} or {**result.scores.extra}
     yield from (score.value for score in values.values())
-    yield from (0.0 for _ in one.scores.missing)
+    yield from (0.0 for _ in result.scores.missing)
 
 
-def _dataset_content(one: DatasetResult) -> dict[str, Json]:
+def _dataset_content(result: DatasetResult) -> dict[str, Json]:
     return {
-        "metrics": one.scores.to_dict(),
-        "errors": [fault.content() for fault in one.answers.faults],
-        "errors_total": one.answers.fault_count,
-        "unknown_ids": one.answers.unknown,
-        "in_total": one.dataset.in_total,
+        "metrics": result.scores.to_dict(),
+        "errors": [fault.content() for fault in result.answers.faults],
+        "errors_total": result.answers.fault_count,
+        "unknown_ids": result.answers.unknown,
+        "in_total": result.dataset.in_total,
     }

@@ -80,7 +80,7 @@ def write_archive(out: Path, members: Mapping[str, Json]) -> None:
 
 def _documents(declared: Dataset, answers: Sequence[AnswerRecord]) -> Json:
     """Return the documents of a dataset; turns of a dialogue are in one list."""
-    documents = [_document(declared, one.id, one.answer) for one in answers]
+    documents = [_document(declared, record.id, record.answer) for record in answers]
     if not declared.shots.earlier_turns:
         return list(documents)
     return [list(turns) for _, turns in groupby(documents, key=_dialogue)]

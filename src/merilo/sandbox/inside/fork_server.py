@@ -101,14 +101,14 @@ _LIMITS = {
 
 def _bounds(limits: dict[str, int | None], names: tuple[str, ...]) -> list[tuple[int, tuple[int, int]]]:
     """Return the kernel's limits with these names, lowered to the present hard limits if these are lower."""
-    found = []
+    bounds = []
     for name in names:
         value = limits[name]
         if value is not None:
             hard = resource.getrlimit(_LIMITS[name])[1]
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            found.append((_LIMITS[name], (bound, bound)))
-    return found
+            bounds.append((_LIMITS[name], (bound, bound)))
+    return bounds
 
 
 class ForkServer:

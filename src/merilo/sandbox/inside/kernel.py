@@ -90,18 +90,18 @@ class Kernel:
         options = f"size={size},nr_inodes={files},mode=1777".encode()
         self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, options)
 
-    def cover(self, path: str, kept: list[str], by_way_of: str) -> None:
+    def cover(self, path: str, visible: list[str], by_way_of: str) -> None:
         """Mount a read-only folder over an existing one that shows only some of its entries.
 
         Args:
             path: the folder.
-            kept: paths below it that stay visible; a folder among them appears empty.
+            visible: paths below it that stay visible; a folder among them appears empty.
             by_way_of: an empty writable folder, used as a temporary mount point.
         """
         self._do(
             "mount", b"tmpfs", by_way_of.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, b"size=64k,mode=755"
         )
-        for old in kept:
+        for old in visible:
             new = f"{by_way_of}{old[len(path) :]}"
             if os.path.isdir(old):
                 os.mkdir(new)
@@ -119,8 +119,8 @@ class Kernel:
         The present flags of the mount are passed again, because the kernel refuses to clear them.
         """
         has = os.statvfs(path).f_flag
-        kept = has & (_MS_NOSUID_NODEV_NOATIME | _MS_NOEXEC) | (_MS_RELATIME if has & os.ST_RELATIME else 0)
-        self._do("mount", None, path.encode(), None, _MS_REMOUNT_BIND_RDONLY | kept, None)
+        flags = has & (_MS_NOSUID_NODEV_NOATIME | _MS_NOEXEC) | (_MS_RELATIME if has & os.ST_RELATIME else 0)
+        self._do("mount", None, path.encode(), None, _MS_REMOUNT_BIND_RDONLY | flags, None)
 
     def unmount(self, path: str) -> None:
         """Unmount `path`, even if it is still in use."""

@@ -68,8 +68,8 @@ class Scratch:
 
 def _state(path: str) -> tuple[int, ...]:
     """Return a folder's mode and times, which show whether it was changed."""
-    found = os.stat(path)
-    return found.st_mode, found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns
+    status = os.stat(path)
+    return status.st_mode, status.st_atime_ns, status.st_mtime_ns, status.st_ctime_ns
 
 
 def remove(path: str) -> None:

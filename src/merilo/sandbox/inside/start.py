@@ -87,11 +87,11 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
 def _cover(covers: dict[str, list[str]], scratch: str, calls: kernel.Kernel) -> bool:
     """Hide folders that the backend could not leave out of the jail; return whether mounting was allowed."""
     try:
-        for path, kept in covers.items():
+        for path, visible in covers.items():
             if os.path.isdir(path):
                 by_way_of = os.path.join(scratch, "cover")
                 os.mkdir(by_way_of)
-                calls.cover(path, kept, by_way_of)
+                calls.cover(path, visible, by_way_of)
                 os.rmdir(by_way_of)
     except OSError:
         return False
