@@ -105,10 +105,10 @@ def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> 
             f"exists already; choose another place or give {argument('force', given=True)}", file=path
         )
     place = _real(path)
-    for one in needed:
-        if _real(one).is_relative_to(place):
+    for file in needed:
+        if _real(file).is_relative_to(place):
             raise OutputError(
-                f"would be overwritten together with the input file {one}; choose another place", file=path
+                f"would be overwritten together with the input file {file}; choose another place", file=path
             )
     if _real(Path()).is_relative_to(place):
         raise OutputError("is the current working directory; choose another place", file=path)

@@ -64,7 +64,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
         >>> renamed(f"{argument('by')}: there is no field 'x'", {"by": "baseline.by"})
         "baseline.by: there is no field 'x'"
     """
-    return _ARGUMENT.sub(lambda found: names.get(found[2].partition("=")[0], found[0]), text)
+    return _ARGUMENT.sub(lambda marker: names.get(marker[2].partition("=")[0], marker[0]), text)
 
 
 def for_library(text: str) -> str:

@@ -283,7 +283,7 @@ def _with_plain_quotes(lines: Iterable[str], delimiter: str, width: int) -> Iter
                     ):
                         following.append(more)
                 whole = (line, *following)
-                rows = all(one.count(delimiter) + 1 == width for one in whole if one.strip())
+                rows = all(part.count(delimiter) + 1 == width for part in whole if part.strip())
                 if end == 0 or (end is None and rows and whole[-1].endswith(("\n", "\r"))):
                     waiting.extendleft(reversed(following))
                     stop = _end_of_text(line, place, delimiter)
@@ -309,8 +309,8 @@ _INSIDE: Final = re.compile(r'"[^"]*(?:""[^"]*)*')
 
 def _closed(text: str, place: int, delimiter: str) -> int | None:
     """Return where a quoted field ends; 0 if its mark opens no field, `None` if it is not closed in the text."""
-    found = _INSIDE.match(text, place)
-    end = found.end() if found else len(text)
+    match = _INSIDE.match(text, place)
+    end = match.end() if match else len(text)
     if end >= len(text):
         return None
     return end + 1 if text[end + 1 : end + 2] in {"", delimiter, "\r", "\n"} else 0

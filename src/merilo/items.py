@@ -85,10 +85,10 @@ class Item:
         if template is None:
             return None
 
-        def filled(found: re.Match[str]) -> str:
-            value = self.value(found[1])
+        def filled(placeholder: re.Match[str]) -> str:
+            value = self.value(placeholder[1])
             return (
-                found[0]
+                placeholder[0]
                 if value is None
                 else ", ".join(map(str, value if isinstance(value, list) else [value]))
             )
@@ -105,7 +105,7 @@ def laid_open(meta: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     """
     for name, value in meta.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", one) for inner, one in laid_open(value))
+            yield from ((f"{name}.{inner}", value_inside) for inner, value_inside in laid_open(value))
         else:
             yield name, value
 
@@ -171,8 +171,8 @@ def read_split(path: Path, name: str | None = None) -> Split:
     splits = read_splits(path)
     wanted = name or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
     if wanted not in splits:
-        held = ", ".join(splits) or "no splits"
-        raise UsageError(f"{path} has no split '{wanted}' (it has {held})")
+        there = ", ".join(splits) or "no splits"
+        raise UsageError(f"{path} has no split '{wanted}' (it has {there})")
     return splits[wanted]
 
 
@@ -235,8 +235,8 @@ def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
     """
     for suffix in SUFFIXES:
         for wanted in ((f"{name}{suffix}",), (name, f"{split}{suffix}")):
-            if (found := _in_any_case(folder, wanted)) is not None:
-                return found
+            if (file := _in_any_case(folder, wanted)) is not None:
+                return file
     return None
 
 
@@ -245,9 +245,9 @@ def _in_any_case(folder: Path, parts: tuple[str, ...]) -> Path | None:
         return None
     for entry in sorted(folder.iterdir()):
         if entry.name.lower() == parts[0].lower():
-            found = entry if len(parts) == 1 else _in_any_case(entry, parts[1:])
-            if found is not None and (len(parts) > 1 or found.is_file()):
-                return found
+            nearest = entry if len(parts) == 1 else _in_any_case(entry, parts[1:])
+            if nearest is not None and (len(parts) > 1 or nearest.is_file()):
+                return nearest
     return None
 
 

@@ -62,12 +62,12 @@ class PersonalCounts:
     @property
     def texts(self) -> list[tuple[Text, int]]:
         """The answers with the number of people; those that nobody gave are left out."""
-        told: list[tuple[Text, int]] = [(Given(option.answer), option.people) for option in self.options]
+        answers: list[tuple[Text, int]] = [(Given(option.answer), option.people) for option in self.options]
         merged = (
             Text("other answers") if self.options else Text("all answers: too few people for single counts")
         )
-        told += [(merged, self.other), (Text("no answer"), self.declined)]
-        return [(name, n) for name, n in told if n]
+        answers += [(merged, self.other), (Text("no answer"), self.declined)]
+        return [(name, n) for name, n in answers if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class PersonalWords:
             >>> [(one.answer["en"], one.people) for one in counts.options], counts.other
             ([('a', 9)], 6)
         """
-        kept = {place: n for place, n in sorted(chosen.items()) if n >= FEWEST}
+        counts = {place: n for place, n in sorted(chosen.items()) if n >= FEWEST}
         other = sum(n for n in chosen.values() if n < FEWEST)
-        while 0 < other < FEWEST and kept:
-            other += kept.pop(min(kept, key=lambda place: (kept[place], place)))
-        options = tuple(OptionCount(self.options[place], n) for place, n in kept.items())
+        while 0 < other < FEWEST and counts:
+            other += counts.pop(min(counts, key=lambda place: (counts[place], place)))
+        options = tuple(OptionCount(self.options[place], n) for place, n in counts.items())
         return PersonalCounts(self.name, self.question, options, other, declined)
 
 
@@ -201,11 +201,11 @@ class Participation:
             yield study, _LEFT, step, n
         for number, n in sorted(self.left_after.items()):
             yield study, _AFTER, str(number), n
-        for one in self.personal:
-            for option in one.options:
-                yield study, one.name, Given(option.answer).en, option.people
-            yield study, one.name, _OTHER, one.other
-            yield study, one.name, _DECLINED, one.declined
+        for question in self.personal:
+            for option in question.options:
+                yield study, question.name, Given(option.answer).en, option.people
+            yield study, question.name, _OTHER, question.other
+            yield study, question.name, _DECLINED, question.declined
 
 
 _COUNTS: Final = (
@@ -254,7 +254,7 @@ def read_counts(rows: Iterator[tuple[str, str, str]], words: Mapping[str, Person
         **counts,
         left=left,
         left_after=after,
-        personal=tuple(_read(words[name], found) for name, found in personal.items()),
+        personal=tuple(_read(words[name], people) for name, people in personal.items()),
     )
 
 
@@ -264,11 +264,13 @@ def _share(part: int, whole: int) -> Text:
     return Text("{part:,} of {whole:,} ({share:%})", part=part, whole=whole, share=part / whole)
 
 
-def _read(words: PersonalWords, found: Mapping[str, int]) -> PersonalCounts:
+def _read(words: PersonalWords, people: Mapping[str, int]) -> PersonalCounts:
     options = tuple(
-        OptionCount(option, found[text]) for text, option in _texts(words).items() if text in found
+        OptionCount(option, people[text]) for text, option in _texts(words).items() if text in people
     )
-    return PersonalCounts(words.name, words.question, options, found.get(_OTHER, 0), found.get(_DECLINED, 0))
+    return PersonalCounts(
+        words.name, words.question, options, people.get(_OTHER, 0), people.get(_DECLINED, 0)
+    )
 
 
 def _texts(words: PersonalWords) -> dict[str, dict[Language, str]]:

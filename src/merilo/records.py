@@ -127,39 +127,39 @@ def value_at(content: Mapping[str, Json] | None, *keys: str) -> Json:
         >>> value_at({"a": {"b": 1}}, "a", "b"), value_at({"a": 5}, "a", "b"), value_at(None, "a")
         (1, None, None)
     """
-    held: Json = dict(content) if content is not None else None
+    value: Json = dict(content) if content is not None else None
     for key in keys:
-        held = held.get(key) if isinstance(held, dict) else None
-    return held
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def mapping_at(content: Mapping[str, Json] | None, *keys: str) -> Mapping[str, Json]:
     """Return the object below keys; empty if there is none."""
-    held = value_at(content, *keys)
-    return held if isinstance(held, dict) else _NOTHING
+    value = value_at(content, *keys)
+    return value if isinstance(value, dict) else _NOTHING
 
 
 def list_at(content: Mapping[str, Json] | None, *keys: str) -> list[Json]:
     """Return the list below keys; empty if there is none."""
-    held = value_at(content, *keys)
-    return held if isinstance(held, list) else []
+    value = value_at(content, *keys)
+    return value if isinstance(value, list) else []
 
 
 def text_at(content: Mapping[str, Json] | None, *keys: str) -> str | None:
     """Return the text below keys; `None` if it is missing or blank."""
-    held = value_at(content, *keys)
-    return held.strip() if isinstance(held, str) and held.strip() else None
+    value = value_at(content, *keys)
+    return value.strip() if isinstance(value, str) and value.strip() else None
 
 
 def number_at(content: Mapping[str, Json] | None, *keys: str) -> float | None:
     """Return the finite number below keys."""
-    held = value_at(content, *keys)
-    if isinstance(held, bool) or not isinstance(held, int | float) or not isfinite(held):
+    value = value_at(content, *keys)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
-    return float(held)
+    return float(value)
 
 
 def count_at(content: Mapping[str, Json] | None, *keys: str) -> int | None:
     """Return the whole number below keys."""
-    held = value_at(content, *keys)
-    return held if isinstance(held, int) and not isinstance(held, bool) else None
+    value = value_at(content, *keys)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -125,10 +125,12 @@ class Responses:
         Args:
             spelling: mapping from answer to its new spelling; other answers stay.
         """
-        changed = {written: kept for written, kept in spelling.items() if written != kept}
+        changed = {written: spelled for written, spelled in spelling.items() if written != spelled}
         if not changed:
             return self
-        earlier = {written: changed.get(kept, kept) for written, kept in (self.renamed or {}).items()}
+        earlier = {
+            written: changed.get(spelled, spelled) for written, spelled in (self.renamed or {}).items()
+        }
         return replace(
             self,
             table=self.table.with_columns(pl.col("answer", "control").replace(changed)),
@@ -142,14 +144,14 @@ class Responses:
             rows: a boolean expression over `table`.
             reason: the name under which the rows are counted.
         """
-        kept = self.table.filter(~rows)
-        gone = self.table.height - kept.height
+        remaining = self.table.filter(~rows)
+        gone = self.table.height - remaining.height
         if not gone:
             return self
-        lost = lost_pages(self.table.filter(rows), kept)
+        lost = lost_pages(self.table.filter(rows), remaining)
         return replace(
             self,
-            table=kept,
+            table=remaining,
             dropped={**self.dropped, reason: self.dropped.get(reason, 0) + gone},
             lost_pages=lost if self.lost_pages is None else pl.concat([self.lost_pages, lost]),
         )
@@ -173,12 +175,12 @@ def answer_cost() -> pl.Expr:
     return pl.col("page_reward") / pl.len().over("file", page_of(), "respondent")
 
 
-def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+def lost_pages(gone: pl.DataFrame, remaining: pl.DataFrame) -> pl.DataFrame:
     """Return the paid pages of which every row is left out, so that their cost is still counted.
 
     Args:
         gone: the paid rows that are left out.
-        kept: the rows that remain.
+        remaining: the rows that remain.
 
     Returns:
         `page_reward` and `page_seconds`, one row per page.
@@ -186,7 +188,7 @@ def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
     page = ["page", "respondent"]
     whole = (
         gone.filter(pl.col("page").is_not_null())
-        .join(kept, on=page, how="anti", nulls_equal=True)
+        .join(remaining, on=page, how="anti", nulls_equal=True)
         .unique(page, keep="first", maintain_order=True)
     )
     single = gone.filter(pl.col("page").is_null())

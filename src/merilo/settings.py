@@ -102,8 +102,10 @@ class CheckedSettings:
     def __post_init__(self) -> None:
         kind: type = type(self)
         # A default needs no check, and making the checks takes long.
-        given = [one.name for one in fields(self) if getattr(self, one.name) is not one.default]
-        for name in given:
+        names = [
+            setting.name for setting in fields(self) if getattr(self, setting.name) is not setting.default
+        ]
+        for name in names:
             try:
                 _check(name, kind).validate_python(getattr(self, name))
             except ValidationError as error:
@@ -124,7 +126,7 @@ class CheckedSettings:
             >>> Settings.of({"min_votes": 3, "by": ["domain"]}).by
             ('domain',)
         """
-        known = [one.name for one in fields(cls) if help_of(one.name, cls)]
+        known = [setting.name for setting in fields(cls) if help_of(setting.name, cls)]
         for name in chosen:
             if name not in known:
                 raise UsageError(f"there is no setting '{name}' ({choices(name, known, len(known))})")
@@ -138,7 +140,11 @@ class CheckedSettings:
 
     def parameters(self) -> dict[str, Json]:
         """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name, type(self))}
+        values = {
+            setting.name: getattr(self, setting.name)
+            for setting in fields(self)
+            if help_of(setting.name, type(self))
+        }
         return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -308,17 +314,17 @@ class RunSettings(CheckedSettings):
                 f"{argument('as_people')} sends what people saw: leave out {argument('prompts')}"
             )
         if self.max_usd is not None and self.price is None:
-            told = f"needs the price of a million tokens: {argument('price', 'IN,OUT')}"
-            raise UsageError(told, field=argument("max_usd"))
+            message = f"needs the price of a million tokens: {argument('price', 'IN,OUT')}"
+            raise UsageError(message, field=argument("max_usd"))
         if self.price is not None and self.prices is None:
-            told = f"takes the prices of requests and of answers, such as 2.5,10, not {self.price!r}"
-            raise UsageError(told, field=argument("price"))
+            message = f"takes the prices of requests and of answers, such as 2.5,10, not {self.price!r}"
+            raise UsageError(message, field=argument("price"))
 
     @property
     def prices(self) -> tuple[float, float] | None:
         """The price in US dollars of a million tokens of requests, and of answers; `None` if it is not known."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", "".join((self.price or "").split()))
-        return (float(found[1]), float(found[2])) if found else None
+        match = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", "".join((self.price or "").split()))
+        return (float(match[1]), float(match[2])) if match else None
 
     @property
     def manner(self) -> Manner:
@@ -458,7 +464,9 @@ class InputSettings(CheckedSettings):
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
 DEFAULTS: Final[dict[str, Any]] = {
-    one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
+    setting.name: setting.default
+    for setting in fields(Settings)
+    if isinstance(setting.default, str | int | float)
 }
 
 
@@ -608,8 +616,8 @@ def help_of(name: str, of: type = Settings) -> Help | None:
         'Keep annotators with fewer control answers: they cannot be judged.'
     """
     kind = _annotations(of)[name]
-    known = (one for part in (kind, *get_args(kind)) for one in getattr(part, "__metadata__", ()))
-    return next((one for one in known if isinstance(one, Help)), None)
+    known = (mark for part in (kind, *get_args(kind)) for mark in getattr(part, "__metadata__", ()))
+    return next((mark for mark in known if isinstance(mark, Help)), None)
 
 
 def has_option(name: str) -> bool:

@@ -94,14 +94,14 @@ def _is_next_line(error: json.JSONDecodeError) -> bool:
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise ValueError(f"the key '{key[:60]}' occurs twice in one object")
             seen.add(key)
-    return found
+    return content
 
 
 def _text(path: Path) -> str:
@@ -195,31 +195,31 @@ def at(value: Json | Row, *path: str | int) -> Json:
         >>> at({"choices": [{"text": "B"}]}, "choices", 0, "text"), at({"choices": []}, "choices", 0, "text")
         ('B', None)
     """
-    found: Any = value
+    inner: Any = value
     for step in path:
         if isinstance(step, str):
-            found = found.get(step) if isinstance(found, dict) else None
+            inner = inner.get(step) if isinstance(inner, dict) else None
         else:
-            found = found[step] if isinstance(found, list) and step < len(found) else None
-    return cast("Json", found)
+            inner = inner[step] if isinstance(inner, list) and step < len(inner) else None
+    return cast("Json", inner)
 
 
 def text_at(value: Json | Row, *path: str | int) -> str:
     """Return the text at a path, or an empty text for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, str) else ""
+    text = at(value, *path)
+    return text if isinstance(text, str) else ""
 
 
 def dict_at(value: Json | Row, *path: str | int) -> dict[str, Json]:
     """Return the object at a path, or an empty one for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, dict) else {}
+    content = at(value, *path)
+    return content if isinstance(content, dict) else {}
 
 
 def list_at(value: Json | Row, *path: str | int) -> list[Json]:
     """Return the list at a path, or an empty one for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, list) else []
+    content = at(value, *path)
+    return content if isinstance(content, list) else []
 
 
 def dicts_at(value: Json | Row, *path: str | int) -> list[dict[str, Json]]:

@@ -114,11 +114,11 @@ def joined(parts: Iterable[object], by: str = " ") -> Text:
         >>> joined([Text("{shown} and {more} more", shown="a", more=2), "", "b"], "; ").en
         'a and 2 more; b'
     """
-    held: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"part{place}": part for place, part in enumerate(part for part in parts if part != "")
     }
     between = by.replace("{", "{{").replace("}", "}}")
-    return Text(between.join(f"{{{name}}}" for name in held), **held)
+    return Text(between.join(f"{{{name}}}" for name in values), **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class _SentenceFormatter(Formatter):
         return formatted(value, format_spec, self._language)
 
     def _chosen(self, value: object, choices: Sequence[str]) -> str:
-        keyed = {key: text for key, sign, text in (one.partition("=") for one in choices) if sign}
+        keyed = {key: text for key, sign, text in (choice.partition("=") for choice in choices) if sign}
         if keyed:
             otherwise = choices[-1] if "=" not in choices[-1] else ""
             return keyed.get(str(value), otherwise)
@@ -197,8 +197,8 @@ def both_languages(english: str | Text, /, *, context: str = "", **values: objec
     """
     from markupsafe import Markup  # noqa: PLC0415 - only for pages
 
-    texts = ((one, markup(english, one, context=context, **values)) for one in LANGUAGES)
-    return Markup("").join(Markup('<span lang="{}">{}</span>').format(*one) for one in texts)
+    texts = ((language, markup(english, language, context=context, **values)) for language in LANGUAGES)
+    return Markup("").join(Markup('<span lang="{}">{}</span>').format(*span) for span in texts)
 
 
 def plain_number(value: float, spec: str) -> str:
@@ -231,7 +231,7 @@ def formatted(value: object, spec: str, language: Language) -> str:
         case Money():
             text = _money(value, language)
         case list() | tuple():
-            text = _listed([formatted(one, spec, language) for one in value], language)
+            text = _listed([formatted(part, spec, language) for part in value], language)
         case str() if spec == "date":
             text = _date(value, language)
         case float() | int() if spec == "%":
@@ -282,7 +282,7 @@ def _catalogue(language: Language) -> dict[str, str]:
 
     texts = {}
     with (Path(__file__).parent / "locale" / f"{language}.po").open("rb") as stream:
-        for message in (one for one in read_po(stream) if one.id):
+        for message in (entry for entry in read_po(stream) if entry.id):
             key = f"{message.context}{_CONTEXT_END}{message.id}" if message.context else str(message.id)
             texts[key] = str(message.string)
     return texts
@@ -293,7 +293,7 @@ def _localised(text: str, language: Language) -> str:
     if language == "en":
         return text
     signs = {".": ",", ",": _FIXED, "-": "\N{MINUS SIGN}", "%": f"{_FIXED}%"}
-    return re.sub(r"[.,%-]", lambda found: signs[found[0]], text)
+    return re.sub(r"[.,%-]", lambda sign: signs[sign[0]], text)
 
 
 def _listed(names: Sequence[str], language: Language) -> str:
@@ -326,11 +326,11 @@ def _date(day: str, language: Language) -> str:
     from datetime import date  # noqa: PLC0415 - only for dates
 
     try:
-        found = date.fromisoformat(day)
+        parsed = date.fromisoformat(day)
     except ValueError:
         return day
     if language == "en":
         return day
     from babel.dates import format_date  # noqa: PLC0415 - slow to load
 
-    return format_date(found, "long", locale=language).replace("\N{NARROW NO-BREAK SPACE}", _FIXED)
+    return format_date(parsed, "long", locale=language).replace("\N{NARROW NO-BREAK SPACE}", _FIXED)

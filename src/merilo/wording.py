@@ -60,11 +60,11 @@ def choices(name: str, known: Sequence[str], most: int = 12) -> str:
     return f"{hint}choose from: {listed(known, most) or 'nothing'}"
 
 
-def counted_noun(n: int, one: str, several: str) -> str:
+def counted_noun(n: int, singular: str, several: str) -> str:
     """Format a number with the singular or plural of an English noun.
 
     Example:
         >>> counted_noun(2, "answer", "answers")
         '2 answers'
     """
-    return f"{n} {one if n == 1 else several}"
+    return f"{n} {singular if n == 1 else several}"

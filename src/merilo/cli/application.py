@@ -52,8 +52,8 @@ def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are pr
     The values of a choice are listed in the option's help text; beside its name they would wrap mid-word, and a default
     beside the text would take a line of its own.
     """
-    for _, one in below("", command):
-        for parameter in one.get_params(typer.Context(one)):
+    for _, subcommand in below("", command):
+        for parameter in subcommand.get_params(typer.Context(subcommand)):
             if parameter.param_type_name == "argument":
                 parameter.display_type_rich = _nothing  # its name and its help are enough
                 continue
@@ -109,8 +109,8 @@ def every_command() -> Iterator[tuple[str, Any]]:
 def below(path: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - as above
     """Yield a command, and those of a group, with their words."""
     yield path, command
-    for name, one in subcommands(command).items():
-        yield from below(f"{path} {name}", one)
+    for name, subcommand in subcommands(command).items():
+        yield from below(f"{path} {name}", subcommand)
 
 
 def subcommands(command: Any) -> dict[str, Any]:  # noqa: ANN401 - as above

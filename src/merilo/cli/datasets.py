@@ -43,7 +43,9 @@ app = typer.Typer(
 def list_(*, json_to: JsonOption = None) -> int:
     """List the datasets with their metrics, sizes and published human scores."""
     declared = list(CATALOGUE.values())
-    deliver(json_to, lambda: {"datasets": [_as_json(one) for one in declared]}, partial(print_list, declared))
+    deliver(
+        json_to, lambda: {"datasets": [_as_json(entry) for entry in declared]}, partial(print_list, declared)
+    )
     return 0
 
 
@@ -95,7 +97,7 @@ def validate(
 def _show_report(path: Path, report: ValidationReport) -> None:
     from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
 
-    show(*(Text("note: {text}", text=one) for one in grouped(report.notes)), *grouped(report.problems))
+    show(*(Text("note: {text}", text=note) for note in grouped(report.notes)), *grouped(report.problems))
     counts = [Text("{n} in {split}", n=n, split=split) for split, n in report.items.items()]
     show(
         Text(
@@ -196,56 +198,56 @@ def new(
     from merilo.datasets.new_declaration import new_declaration  # noqa: PLC0415 - imports Pydantic and PyYAML
 
     check_places([source], json_to, out, force=force)
-    made = new_declaration(source, settings, out=out, shots=shots, force=force)
+    written = new_declaration(source, settings, out=out, shots=shots, force=force)
     deliver(
         json_to,
         lambda: {
-            "declaration": str(made.path),
-            "items": len(made.items),
-            "shots": made.solved,
-            "language": made.language,
-            "notes": [note.en for note in made.notes],
-            "dataset": _as_json(made.declared),
+            "declaration": str(written.path),
+            "items": len(written.items),
+            "shots": written.solved,
+            "language": written.language,
+            "notes": [note.en for note in written.notes],
+            "dataset": _as_json(written.declared),
         },
-        partial(_show_new, made),
+        partial(_show_new, written),
     )
     return 0
 
 
-def _show_new(made: NewDeclaration) -> None:
+def _show_new(written: NewDeclaration) -> None:
     """Print what was guessed, three items as they are asked, and the next commands."""
-    show_table(_guesses(made), dense=True)
-    for note in made.notes:
+    show_table(_guesses(written), dense=True)
+    for note in written.notes:
         say(note)
-    places = sorted({0, len(made.items) // 2, len(made.items) - 1})
+    places = sorted({0, len(written.items) // 2, len(written.items) - 1})
     for place in places:
-        item = made.items[place]
+        item = written.items[place]
         gold = Text("none") if item.outputs is None else item.outputs
         show(
             "",
             Text("Item {id}, gold answer: {gold}", id=item.id, gold=gold),
-            textwrap.indent(render(item, made.declared), "  "),
+            textwrap.indent(render(item, written.declared), "  "),
         )
-    name = made.path.parent if made.path.name == "dataset.yaml" else made.path
+    name = written.path.parent if written.path.name == "dataset.yaml" else written.path
     show(
         "",
-        Text("{file} is written; edit it where a guess is wrong. Next:", file=made.path),
+        Text("{file} is written; edit it where a guess is wrong. Next:", file=written.path),
         f"  merilo study create {name} --out study",
         f"  merilo run --model random --datasets {name} --out run",
         f"  merilo baseline ANSWERS.csv --dataset {name} --out baseline",
     )
 
 
-def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
-    declared = made.declared
+def _guesses(written: NewDeclaration) -> Iterator[tuple[Text, object]]:
+    declared = written.declared
     columns = declared.items or ItemColumns()
     none = Text("none")
     options = [*option_fields(declared).values()]
     names = [columns.fields.get(name, name) for name in declared.fields if name not in options]
-    yield Text("items", context="row"), len(made.items)
-    if made.solved:
-        yield Text("solved items"), made.solved
-    yield Text("id", context="row"), columns.id or ("id" if made.folder else Text("numbers of rows"))
+    yield Text("items", context="row"), len(written.items)
+    if written.solved:
+        yield Text("solved items"), written.solved
+    yield Text("id", context="row"), columns.id or ("id" if written.folder else Text("numbers of rows"))
     yield Text("question", context="row"), ", ".join(names)
     shown = ", ".join(columns.options) or ", ".join(option_fields(declared).values())
     yield Text("options", context="row"), shown or none
@@ -256,7 +258,7 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
         if columns.gold_is
         else Text("{column}, after {text}", column=gold, text=columns.gold_after)
         if columns.gold_after
-        else gold or (Text("none") if all(item.outputs is None for item in made.items) else "outputs"),
+        else gold or (Text("none") if all(item.outputs is None for item in written.items) else "outputs"),
     )
     yield Text("answer", context="row"), _answer(declared)
     yield Text("metrics"), ", ".join(declared.metrics)
@@ -265,7 +267,7 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
         Text("clusters"),
         (Text("items with the same {field}", field=declared.cluster) if declared.cluster else none),
     )
-    yield Text("language", context="row"), made.language
+    yield Text("language", context="row"), written.language
 
 
 def _file(out: Path, declared: Dataset) -> Path:

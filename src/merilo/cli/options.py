@@ -138,20 +138,20 @@ def tell_calibration(rater: Rater | None) -> None:
 _READING: Final = ("platform", "reading", "item", "annotator", "answer")
 
 
-def read_exports(files: Sequence[Path], given: InputSettings) -> StudyResponses:
+def read_exports(files: Sequence[Path], settings: InputSettings) -> StudyResponses:
     """Read the exports of a study with a progress bar; errors as for `merilo.read_responses`."""
     from merilo.people.reading import read_responses  # noqa: PLC0415 - the help needs no Polars
 
-    chosen: dict[str, Any] = given.parameters()
+    chosen: dict[str, Any] = settings.parameters()
     with reading(files) as progress:
         return read_responses(
             list(files), progress=progress, **{name: chosen[name] or None for name in _READING}
         )
 
 
-def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path]:
+def input_files(files: Sequence[Path | None], settings: InputSettings) -> list[Path]:
     """Return the files that a command reads: those given and those of its settings."""
-    named = (*files, given.gold, given.skills, given.reading)
+    named = (*files, settings.gold, settings.skills, settings.reading)
     return [path for path in named if path is not None]
 
 
@@ -176,20 +176,22 @@ def takes_settings(
 
         @wraps(command)
         def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
-            given = {name: _value(name, of, values.pop(name)) for name in chosen}
-            return command(**values, **{into: of.of(given)})
+            chosen_values = {name: _value(name, of, values.pop(name)) for name in chosen}
+            return command(**values, **{into: of.of(chosen_values)})
 
         hints = get_type_hints(command, include_extras=True)
         parameters = [
-            one
+            parameter
             for own in signature(command).parameters.values()
-            for one in (options if own.name == into else [own.replace(annotation=hints[own.name])])
+            for parameter in (options if own.name == into else [own.replace(annotation=hints[own.name])])
         ]
-        arguments = [one for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-        others = [one for one in parameters if one not in arguments]
+        arguments = [
+            parameter for parameter in parameters if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+        ]
+        others = [parameter for parameter in parameters if parameter not in arguments]
         parameters = [*arguments, *others]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorated
@@ -210,12 +212,12 @@ def _option(name: str, defaults: CheckedSettings) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
 
 
-def _value(name: str, of: type, given: Any) -> object:  # noqa: ANN401 - as above
+def _value(name: str, of: type, value: Any) -> object:  # noqa: ANN401 - as above
     """Convert an option's value to that of the setting."""
     kind = type_of(name, of)
     if _is_tuple(kind):
-        return tuple(given) if given else None if type(None) in get_args(kind) else ()
-    return _votes(given) if name == "min_votes" else given
+        return tuple(value) if value else None if type(None) in get_args(kind) else ()
+    return _votes(value) if name == "min_votes" else value
 
 
 def _votes(text: str) -> int | Literal["majority"]:
@@ -232,4 +234,4 @@ def _votes(text: str) -> int | Literal["majority"]:
 
 
 def _is_tuple(kind: Any) -> bool:  # noqa: ANN401 - as above
-    return any(get_origin(one) is tuple for one in (kind, *get_args(kind)))
+    return any(get_origin(part) is tuple for part in (kind, *get_args(kind)))

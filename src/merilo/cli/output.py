@@ -122,9 +122,9 @@ def number(value: float | None, spec: str = "") -> str:
     return "—" if value is None else formatted(value, spec, "en")
 
 
-def interval(found: Interval | None, spec: str = ".3f") -> str:
+def interval(ends: Interval | None, spec: str = ".3f") -> str:
     """Format an interval after its value, in brackets; nothing without one."""
-    return "" if found is None else f" [{number(found.low, spec)}, {number(found.high, spec)}]"
+    return "" if ends is None else f" [{number(ends.low, spec)}, {number(ends.high, spec)}]"
 
 
 def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], shown: Callable[[], object]) -> None:
@@ -215,7 +215,7 @@ def working(what: object) -> Iterator[None]:
         thread.join()
 
 
-#: Called with the name of a bar, the total, how much is done by now and what else is told about it.
+#: Called with the name of a bar, the total, how much is done by now and a remark.
 MoveBar: TypeAlias = Callable[[Text, int | None, int, str], None]
 
 
@@ -235,7 +235,7 @@ def bars() -> Iterator[MoveBar | None]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", markup=False),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[remark]}", markup=False),
     )
     console = Console(stderr=True)
     with Bars(
@@ -243,12 +243,12 @@ def bars() -> Iterator[MoveBar | None]:
     ) as drawn:
         tasks: dict[Text, TaskID] = {}
 
-        def move(name: Text, total: int | None, done: int, told: str) -> None:
+        def move(name: Text, total: int | None, done: int, remark: str) -> None:
             if name not in tasks:
-                tasks[name] = drawn.add_task(str(name), total=total, rate="", told="")
+                tasks[name] = drawn.add_task(str(name), total=total, rate="", remark="")
             speed = drawn.tasks[tasks[name]].speed
             rate = f"{number(speed, '.1f' if speed < 10 else '.0f')}/s" if speed else ""
-            drawn.update(tasks[name], total=total, completed=done, rate=rate, told=told)
+            drawn.update(tasks[name], total=total, completed=done, rate=rate, remark=remark)
 
         yield move
 

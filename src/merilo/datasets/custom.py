@@ -47,10 +47,10 @@ def read_declaration(path: Path) -> Dataset:
         if isinstance(content.get(key), alone):
             content[key] = {"": content[key]}
     if isinstance(columns := content.get("items"), dict):
-        one = {
+        lists = {
             key: [columns[key]] for key in ("options", "gold", "meta") if isinstance(columns.get(key), str)
         }
-        content["items"] = {**columns, **one}
+        content["items"] = {**columns, **lists}
     try:
         declared = adapter().validate_python(content)
     except ValidationError as error:
@@ -71,7 +71,7 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 def _list_node(dumper: yaml.SafeDumper, values: list[object]) -> yaml.SequenceNode:
-    short = all(not isinstance(one, list | dict) and "\n" not in str(one) for one in values)
+    short = all(not isinstance(value, list | dict) and "\n" not in str(value) for value in values)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=short)
 
 

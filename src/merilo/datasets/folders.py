@@ -89,12 +89,12 @@ class _Folder:
         groups = self._categories()
         group = "domain" if "domain" in groups else groups[0] if len(groups) == 1 else None
         if len(groups) > 1:
-            known = listed([f"meta.categories.{one}" for one in groups])
+            known = listed([f"meta.categories.{name}" for name in groups])
             notes.append(
                 Text("items can be grouped by {fields} ({option})", fields=known, option=argument("by"))
             )
         about = meta.get("description")
-        shared = any(str(one).casefold().startswith("group") for one in self._object("metrics"))
+        shared = any(str(metric).casefold().startswith("group") for metric in self._object("metrics"))
         declared = Dataset(
             name=title.casefold(),
             title=title,
@@ -117,13 +117,13 @@ class _Folder:
         return FolderDataset(declared, tuple(notes))
 
     def _object(self, key: str) -> Mapping[str, Json]:
-        held = self.meta.get(key)
-        return held if isinstance(held, dict) else {}
+        value = self.meta.get(key)
+        return value if isinstance(value, dict) else {}
 
     def _in_order(self, names: set[str]) -> tuple[str, ...]:
         """Return fields in the order of the example, the media first and the options last."""
-        held = self._object("data_example").get("inputs")
-        order = {name: place for place, name in enumerate(held if isinstance(held, dict) else ())}
+        example = self._object("data_example").get("inputs")
+        order = {name: place for place, name in enumerate(example if isinstance(example, dict) else ())}
 
         def rank(name: str) -> tuple[int, int, str]:
             place = 0 if self._is_media(name) else 2 if _OPTION.fullmatch(name) else 1
@@ -137,10 +137,10 @@ class _Folder:
         return bool(paths) and (all(paths) or _MEDIA.fullmatch(name) is not None)
 
     def _answer(self, fields: Sequence[str]) -> Answer:
-        labels = tuple(found[1].upper() for name in fields if (found := _OPTION.fullmatch(name)))
+        labels = tuple(option[1].upper() for name in fields if (option := _OPTION.fullmatch(name)))
         if len(labels) > 1:
             return Answer(kind="choice", labels=labels)
-        strange = next((one for one in self.items if not isinstance(one.outputs, str | None)), None)
+        strange = next((item for item in self.items if not isinstance(item.outputs, str | None)), None)
         if strange is not None:
             kind = type(strange.outputs).__name__
             raise DataError(
@@ -152,11 +152,17 @@ class _Folder:
 
     def _prompts(self) -> tuple[dict[str, tuple[str, ...]], str | None]:
         """Return the prompts by group, and the field of `meta` that names an item's group."""
-        held = self.meta.get("prompts")
-        if isinstance(held, list):
-            return {"": tuple(map(str, held))}, None
-        if isinstance(held, dict) and held and all(isinstance(texts, list) for texts in held.values()):
-            groups = {name: tuple(map(str, texts)) for name, texts in held.items() if isinstance(texts, list)}
+        written = self.meta.get("prompts")
+        if isinstance(written, list):
+            return {"": tuple(map(str, written))}, None
+        if (
+            isinstance(written, dict)
+            and written
+            and all(isinstance(texts, list) for texts in written.values())
+        ):
+            groups = {
+                name: tuple(map(str, texts)) for name, texts in written.items() if isinstance(texts, list)
+            }
             for by, value in laid_open(self.items[0].meta):
                 if isinstance(value, str) and value in groups:
                     return groups, by
@@ -172,9 +178,9 @@ class _Folder:
     def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[Text]]:
         """Return our names of the metrics that the metadata name, and a note on those that are not computed."""
         names = {name: displayed(name, answer.kind) for name in self._object("metrics")}
-        found = tuple(dict.fromkeys(filter(None, names.values())))
+        known = tuple(dict.fromkeys(filter(None, names.values())))
         others = [name for name, ours in names.items() if ours is None]
-        if not found:
+        if not known:
             raise DataError(
                 f"no metric can be computed ({listed(others) or 'none is named'}); Merilo has "
                 f"{', '.join(fitting(answer.kind))}",
@@ -182,16 +188,20 @@ class _Folder:
                 field="metrics",
             )
         notes = [Text("not computed: {metrics}", metrics=listed(others))] if others else []
-        return found, notes
+        return known, notes
 
     def _categories(self) -> list[str]:
         """Return the names in `meta.categories` that divide the items into at most a hundred groups."""
         values: dict[str, set[str]] = {}
         for item in self.items:
-            held = item.meta.get("categories")
-            for name, value in held.items() if isinstance(held, dict) else ():
+            categories = item.meta.get("categories")
+            for name, value in categories.items() if isinstance(categories, dict) else ():
                 values.setdefault(name, set()).add(str(value))
-        return [name for name, found in values.items() if 2 <= len(found) <= min(100, len(self.items) // 2)]
+        return [
+            name
+            for name, different in values.items()
+            if 2 <= len(different) <= min(100, len(self.items) // 2)
+        ]
 
     def _human(self, metrics: Sequence[str], answer: Answer) -> Iterator[HumanFigure]:
         for key in ("human_benchmark", "human_benchmark_expert"):

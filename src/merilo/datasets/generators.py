@@ -138,15 +138,15 @@ def lcs(size: int, random: Random) -> Iterator[Question]:
     order = list(ANSWERS)
     random.shuffle(order)  # if the size is not divisible by ten, random answers get the extra items
     wanted = shared_out(size, dict.fromkeys(order, 1.0))
-    kept: dict[str, None] = {}
-    while len(kept) < size:
+    drawn: dict[str, None] = {}
+    while len(drawn) < size:
         pair = f"{_word(random)} {_word(random)}"
         answer = solve_lcs(pair)
-        if wanted.get(answer, 0) and pair not in kept:
+        if wanted.get(answer, 0) and pair not in drawn:
             wanted[answer] -= 1
-            kept[pair] = None
+            drawn[pair] = None
     # The rarest answers are found last: without a shuffle, an item's position would reveal its answer.
-    pairs = list(kept)
+    pairs = list(drawn)
     random.shuffle(pairs)
     yield from ((pair, {}) for pair in pairs)
 

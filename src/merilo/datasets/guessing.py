@@ -194,13 +194,15 @@ class _Table:
     def lists(self, name: str) -> bool:
         values = self.values(name)
         return all(isinstance(value, list) and 2 <= len(value) <= _MOST_OPTIONS for value in values) and all(
-            isinstance(one, str | int | float) for value in values for one in value
+            isinstance(option, str | int | float) for value in values for option in value
         )
 
     def categories(self, name: str) -> bool:
         """Return whether a column divides the items into groups."""
         values = self.values(name)
-        plain = all(type(one) in {str, int, bool} and len(str(one)) <= _LONGEST_CATEGORY for one in values)
+        plain = all(
+            type(value) in {str, int, bool} and len(str(value)) <= _LONGEST_CATEGORY for value in values
+        )
         return plain and 2 <= len({*map(str, values)}) <= min(_MOST_GROUPS, max(2, len(values) // 2))
 
     def repeats(self, name: str) -> bool:
@@ -310,7 +312,7 @@ def _by_options(
                 read[form] = table.read(answer, replace(columns, gold=gold, gold_is=form))
             except InputError as error:
                 faults.append(error)
-        if read and "label" not in read and len({tuple(map(str, one)) for one in read.values()}) > 1:
+        if read and "label" not in read and len({tuple(map(str, golds)) for golds in read.values()}) > 1:
             raise UsageError(
                 f"the gold answers can name different options if read as {' or as '.join(read)}: say which with "
                 f"{argument('gold_is', 'FORM')}",
@@ -326,7 +328,7 @@ def _open(
     table: _Table, columns: ItemColumns, wanted: AnswerForm | None, language: Language
 ) -> tuple[Answer, ItemColumns]:
     """Return the form of an answer without options: yes or no, few labels, whole numbers, or else texts."""
-    known = [found for row in table.rows if (found := gold_values(row, columns.gold, columns.gold_after))]
+    known = [values for row in table.rows if (values := gold_values(row, columns.gold, columns.gold_after))]
     single = all(len(values) == 1 for values in known)
     texts = [str(values[0]).strip() for values in known]
     if columns.gold_after is None and texts and single and all("####" in text for text in texts):
@@ -421,7 +423,7 @@ def _prompt(asked: Sequence[str], answer: Answer, options: Sequence[str], langua
         by_letter = Text("Answer with one letter, {first} or {last}.", first=before, last=last)
         by_label = Text("Answer with one of these: {first} or {last}.", first=before, last=last)
         how = by_letter if options else by_label
-    blocks.append("\n".join(one.in_language(language) for one in (how, Text("Answer:"))))
+    blocks.append("\n".join(sentence.in_language(language) for sentence in (how, Text("Answer:"))))
     return "\n\n".join(blocks)
 
 

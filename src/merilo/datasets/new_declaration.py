@@ -71,8 +71,12 @@ def new_declaration(
     place = place if place.suffix in {".yaml", ".yml"} else place / _NAME
     refuse_existing(place, force=force)
     if folder:
-        made = folder_dataset(source)
-        declared, language, notes = _grouped(made.declared, wishes), wishes.language, [*made.notes]
+        from_folder = folder_dataset(source)
+        declared, language, notes = (
+            _grouped(from_folder.declared, wishes),
+            wishes.language,
+            [*from_folder.notes],
+        )
     else:
         rows = read_rows(source)
         if rows is None:

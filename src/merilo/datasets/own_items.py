@@ -53,12 +53,12 @@ class QuestionRow:
 
 def read_split(path: Path, declared: Dataset, name: str | None = None) -> Split:
     """Read one split of a dataset's file; arguments and errors as for `items.read_split`."""
-    found = {} if declared.items is None else read_splits(path, declared)
-    if "test" not in found:
+    splits = {} if declared.items is None else read_splits(path, declared)
+    if "test" not in splits:
         return ready.read_split(path, name)
-    if (name or "test") not in found:
-        raise UsageError(f"{shown(path)} has no split '{name}' (it has {', '.join(found)})")
-    return found[name or "test"]
+    if (name or "test") not in splits:
+        raise UsageError(f"{shown(path)} has no split '{name}' (it has {', '.join(splits)})")
+    return splits[name or "test"]
 
 
 def read_splits(path: Path, declared: Dataset) -> dict[str, Split]:
@@ -70,13 +70,13 @@ def read_splits(path: Path, declared: Dataset) -> dict[str, Split]:
         InputError: the file cannot be read as items; the message names the row.
     """
     entries = own_entries(path, declared)
-    found = ready.read_splits(path) if entries is None else {"test": _split("test", entries, path)}
+    splits = ready.read_splits(path) if entries is None else {"test": _split("test", entries, path)}
     columns = declared.items or ItemColumns()
     if columns.shots and Path(columns.shots).is_file() and columns.file and path.samefile(columns.file):
         shots = Path(columns.shots)
         solved = own_entries(shots, declared, numbered="shot-{}")
-        found["shots"] = ready.read_split(shots) if solved is None else _split("shots", solved, shots)
-    return found
+        splits["shots"] = ready.read_split(shots) if solved is None else _split("shots", solved, shots)
+    return splits
 
 
 def own_file(declared: Dataset | None) -> Path | None:
@@ -127,11 +127,11 @@ def _named_columns(declared: Dataset) -> set[str]:
 
 
 def _split(name: str, entries: Sequence[tuple[int, Json]], path: Path) -> Split:
-    found: dict[ready.ItemId, int] = {}
+    rows: dict[ready.ItemId, int] = {}
     items: list[Item] = []
     for row, entry in entries:
         item = ready.item_of(entry, file=path, where=f"row {row}")
-        if (first := found.setdefault(item.id, row)) != row:
+        if (first := rows.setdefault(item.id, row)) != row:
             raise InputError(f"has the id {item.id!r} of row {first}; ids must differ", file=path, row=row)
         items.append(item)
     return Split(name, tuple(items))
@@ -143,15 +143,15 @@ def read_rows(path: Path) -> list[QuestionRow] | None:
     Raises:
         InputError: the file cannot be read, or has no rows.
     """
-    found = [*_raw_rows(path)]
-    if not found:
+    rows = [*_raw_rows(path)]
+    if not rows:
         raise InputError("has no rows", file=path)
-    for number, row in found:
+    for number, row in rows:
         if not isinstance(row, Mapping):
             raise InputError("is not a JSON object", file=path, row=number)
-    if found[0][1].keys() >= _READY:
+    if rows[0][1].keys() >= _READY:
         return None
-    return [QuestionRow(number, dict(_flat(row))) for number, row in found]
+    return [QuestionRow(number, dict(_flat(row))) for number, row in rows]
 
 
 def _raw_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -193,9 +193,9 @@ def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
-        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-            for inner in dict.fromkeys(inner for one in value for inner in one):
-                yield f"{name}.{inner}", [one.get(inner) for one in value]
+        elif isinstance(value, list) and value and all(isinstance(record, Mapping) for record in value):
+            for inner in dict.fromkeys(inner for record in value for inner in record):
+                yield f"{name}.{inner}", [record.get(inner) for record in value]
         else:
             yield name, value
 
@@ -229,9 +229,9 @@ def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json
     inputs: dict[str, Json] = {}
     for name in fields:
         value = row.values[texts[name]] if name in texts else options.get(name)
-        held = media_path(value) if name in declared.media else _plain(value)
-        if held is not None or name not in declared.hidden:
-            inputs[name] = "" if held is None else held
+        content = media_path(value) if name in declared.media else _plain(value)
+        if content is not None or name not in declared.hidden:
+            inputs[name] = "" if content is None else content
     meta = {meta_name(name): _plain(row.values.get(name)) for name in columns.meta}
     needs = (_named(text, frozenset(declared.fields)) for text in prompts(declared).get("", ()))
     return {
@@ -244,15 +244,15 @@ def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json
 
 @cache
 def _named(text: str, fields: frozenset[str]) -> frozenset[str]:
-    return frozenset(found[1] or found[2] for found in PLACEHOLDER.finditer(text)) & fields
+    return frozenset(field[1] or field[2] for field in PLACEHOLDER.finditer(text)) & fields
 
 
 def _plain(value: Any) -> Json:  # noqa: ANN401 - any value of a file
     """Return a value as JSON; what JSON cannot hold (dates of Parquet) as text, NaN as null."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(element) for name, element in value.items()}
     if isinstance(value, bytes) or value != value:  # noqa: PLR0124 - only NaN differs from itself
         return None
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
@@ -337,24 +337,24 @@ def gold_of(row: QuestionRow, answer: Answer, columns: ItemColumns, path: Path) 
         label = _label_of(gold[0], answer.labels, columns.gold_is)
         expected = f"is not one of {listed(answer.labels)}"
     if label is None or len(gold) > 1:
-        given = listed([shortened(_text(one)) for one in gold])
+        answers = listed([shortened(_text(value)) for value in gold])
         field = ", ".join(columns.gold)
-        raise InputError(f"the gold answer {given} {expected}", file=path, row=row.number, field=field)
+        raise InputError(f"the gold answer {answers} {expected}", file=path, row=row.number, field=field)
     return label
 
 
 def gold_values(row: QuestionRow, columns: Sequence[str], after: str | None = None) -> list[Any]:
     """Return the gold answers of a row, without empty ones; -1 stands for a hidden answer in public datasets."""
-    found: list[Any] = []
+    golds: list[Any] = []
     for name in columns:
         value = row.values.get(name)
-        for one in value if isinstance(value, list) else [value]:
-            plain = _plain(one)
+        for element in value if isinstance(value, list) else [value]:
+            plain = _plain(element)
             if isinstance(plain, str):
                 plain = (plain.rpartition(after)[2] if after else plain).strip()
-            if plain not in (None, "", -1, "-1") and plain not in found:
-                found.append(plain)
-    return found
+            if plain not in (None, "", -1, "-1") and plain not in golds:
+                golds.append(plain)
+    return golds
 
 
 def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[str] = ()) -> int | None:
@@ -379,7 +379,7 @@ def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[
         text = text.removesuffix(".0")
         names = [str(place + start) for place in range(len(texts))]
     else:
-        names = [" ".join(one.split()).casefold() for one in (own if form == "label" else texts)]
+        names = [" ".join(name.split()).casefold() for name in (own if form == "label" else texts)]
     return names.index(text) if names.count(text) == 1 else None
 
 
@@ -393,8 +393,8 @@ def integer_of(value: Json) -> str | None:
     if isinstance(value, bool):
         return None
     text = re.sub(r"(?<=\d)[, \u00a0](?=\d{3}\b)", "", _text(value).strip()).removeprefix("$")
-    found = re.fullmatch(r"([+-]?\d+)(?:\.0+)?\.?", text)
-    return str(int(found[1])) if found and len(found[1]) < 1000 else None
+    match = re.fullmatch(r"([+-]?\d+)(?:\.0+)?\.?", text)
+    return str(int(match[1])) if match and len(match[1]) < 1000 else None
 
 
 def _label_of(value: Json, labels: Sequence[str], form: GoldForm | None) -> str | None:

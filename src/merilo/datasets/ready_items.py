@@ -71,8 +71,8 @@ def pull(
     folder = TemporaryDirectory() if cache is None and Path(source).is_dir() else nullcontext(cache)
     with folder as place, _without_log("huggingface_hub"):
         try:
-            found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=place)
-            splits = [split_of(str(name), [*rows], file=source) for name, rows in found.items()]
+            loaded = hub.load_dataset(source, declared.name, revision=revision, cache_dir=place)
+            splits = [split_of(str(name), [*rows], file=source) for name, rows in loaded.items()]
         except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
             reason = " ".join(str(error.__cause__ or error).split())[:300]
             raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error

@@ -206,7 +206,7 @@ def _dealt(texts: Sequence[str], random: Random) -> Iterator[str]:
 @lru_cache(256)  # a dataset has few templates and many items
 def _placeholders(text: str) -> tuple[tuple[str | None, str, int, int], ...]:
     """The field in braces or in angle brackets of each placeholder, and where it begins and ends."""
-    return tuple((found[1], found[2], found.start(), found.end()) for found in PLACEHOLDER.finditer(text))
+    return tuple((match[1], match[2], match.start(), match.end()) for match in PLACEHOLDER.finditer(text))
 
 
 def _values(item: Item, declared: Dataset, context: str) -> Mapping[str, Json]:
@@ -270,8 +270,8 @@ def bare_forms(declared: Dataset) -> Mapping[str, str]:
     """Return a dataset's bare forms by group of prompts; empty if a form is made of the fields."""
     if declared.bare:
         return declared.bare
-    held = _bundled(declared.name)
-    return _by_group(held.get("bare") or held.get("harness", {}).get("bare", {}))
+    bundled = _bundled(declared.name)
+    return _by_group(bundled.get("bare") or bundled.get("harness", {}).get("bare", {}))
 
 
 def _by_group(forms: str | Mapping[str, str]) -> Mapping[str, str]:
@@ -321,8 +321,8 @@ def harness_prompts(declared: Dataset) -> HarnessPrompts | None:
     known = CATALOGUE.get(declared.name)
     if known is None or (known.fields, known.placeholder) != (declared.fields, declared.placeholder):
         return None
-    held = _bundled(declared.name)["harness"]
-    return HarnessPrompts(**held | {"bare": _by_group(held["bare"])})
+    bundled = _bundled(declared.name)["harness"]
+    return HarnessPrompts(**bundled | {"bare": _by_group(bundled["bare"])})
 
 
 def option_fields(declared: Dataset) -> Mapping[str, str]:
@@ -336,9 +336,9 @@ def option_fields(declared: Dataset) -> Mapping[str, str]:
     labels = declared.answer.labels
     for name in declared.fields:
         stem = name.removesuffix(labels[0].lower()) if labels else name
-        found = {label: f"{stem}{label.lower()}" for label in labels}
-        if stem not in {name, ""} and set(found.values()) <= set(declared.fields):
-            return MappingProxyType(found)
+        fields = {label: f"{stem}{label.lower()}" for label in labels}
+        if stem not in {name, ""} and set(fields.values()) <= set(declared.fields):
+            return MappingProxyType(fields)
     return MappingProxyType({})
 
 
@@ -386,7 +386,7 @@ def _bundled_prompts(name: str, key: str = "prompts") -> Mapping[str, tuple[str,
     """Return the prompts bundled with Merilo under a key of the dataset's file, by group."""
     texts = _bundled(name).get(key, {})
     groups = texts if isinstance(texts, dict) else {"": texts}
-    return {group: tuple(held) for group, held in groups.items()}
+    return {group: tuple(forms) for group, forms in groups.items()}
 
 
 @cache

@@ -37,8 +37,8 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
         path = own_file(declared) or path.parent
     elif declared is None and (path / OWN).is_file() and not (path / META).is_file():
         with suppress(InputError):  # the fault of a declaration is reported with those of the items
-            found = dataset(str(path))
-            declared, path = (found, own_file(found) or path) if found.items else (None, path)
+            own = dataset(str(path))
+            declared, path = (own, own_file(own) or path) if own.items else (None, path)
     contents = read_contents(path, declared)
     contents.declared = declared or _known(path, contents)
     contents.media = media_fields(contents)

@@ -94,7 +94,9 @@ def _check_groups(contents: Contents) -> None:
 
 def _check_options(place: LocatedItem, contents: Contents) -> None:
     """Check the options of an item of the newer form, and that its gold answer is the letter of one of them."""
-    letters = sorted(found[1] for name in place.fields if (found := _IN_NUMBERS.fullmatch(name)) and found[1])
+    letters = sorted(
+        option[1] for name in place.fields if (option := _IN_NUMBERS.fullmatch(name)) and option[1]
+    )
     series = [chr(ord("a") + n) for n in range(max(2, len(letters)))]
     if not letters:
         return

@@ -242,8 +242,8 @@ def check_metadata(contents: Contents) -> None:
 
 def _check_sizes(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Note a long description; `dataset_size` is the number of items in the test, or in the test and the shots."""
-    held, size = meta.get("description"), meta.get("dataset_size")
-    for name, text in held.items() if isinstance(held, dict) else [("", held)]:
+    description, size = meta.get("description"), meta.get("dataset_size")
+    for name, text in description.items() if isinstance(description, dict) else [("", description)]:
         if isinstance(text, str) and len(text) > LONGEST_DESCRIPTION:
             many = f"has {len(text)} characters; at most {LONGEST_DESCRIPTION} are recommended"
             report.note(META, f"description.{name}".rstrip("."), many)
@@ -283,7 +283,11 @@ def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
         if (other := first.setdefault(name.strip().casefold(), name)) != name:
             report.wrong(META, f"metrics.{name}", f"is named twice: also as '{other}'")
     for key in ("human_benchmark", "human_benchmark_expert"):
-        for name in held if isinstance(metrics, dict) and isinstance(held := meta.get(key), dict) else ():
+        for name in (
+            human_values
+            if isinstance(metrics, dict) and isinstance(human_values := meta.get(key), dict)
+            else ()
+        ):
             if name not in names:
                 report.wrong(META, f"{key}.{name}", f"is not one of the metrics {', '.join(names)}")
     for name in sorted({*names} - {*human}) if isinstance(human, dict) else ():

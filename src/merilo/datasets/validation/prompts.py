@@ -21,7 +21,7 @@ def media_fields(contents: Contents) -> frozenset[str]:
     templates |= {text for place in contents.places if isinstance(text := place.item.instruction, str)}
     if declared is not None:
         templates |= {text for texts in declared.prompts.values() for text in texts}
-    named = {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
+    named = {match[2] for text in templates for match in PLACEHOLDER.finditer(text) if match[2]}
     return frozenset(named | {*(declared.media if declared else ())})
 
 
@@ -32,9 +32,9 @@ def check_prompts(contents: Contents) -> None:
         if fault := _fields_fault(form, _fields_of(name, contents), contents, whole=False):
             report.wrong(OWN, f"bare.{name}" if name else "bare", fault)
     own = {name: list(texts) for name, texts in (prompts(declared) if declared else {}).items()}
-    held: Json = meta.get("prompts") if meta is not None else cast("Json", own)
-    parts = in_parts(held)
-    lists = dict(_lists(held))
+    written: Json = meta.get("prompts") if meta is not None else cast("Json", own)
+    parts = in_parts(written)
+    lists = dict(_lists(written))
     if (contents.whole and meta is not None) or (meta is None and declared is not None and declared.prompts):
         for name, texts in lists.items():
             _check_texts(META if meta is not None else OWN, name, texts, contents, parts=parts)
@@ -49,11 +49,11 @@ def check_prompts(contents: Contents) -> None:
 
 def _lists(prompts: Json) -> Iterator[tuple[str, Json]]:
     """Yield each list of prompts with its name: one, one for each domain, or one for each style of each part."""
-    for name, held in prompts.items() if isinstance(prompts, dict) else [("", prompts)]:
-        if isinstance(held, dict) and held:
-            yield from ((f"{name}.{style}", texts) for style, texts in held.items())
+    for name, group in prompts.items() if isinstance(prompts, dict) else [("", prompts)]:
+        if isinstance(group, dict) and group:
+            yield from ((f"{name}.{style}", texts) for style, texts in group.items())
         else:
-            yield name, held
+            yield name, group
 
 
 def _check_texts(file: str, name: str, texts: Json, contents: Contents, *, parts: bool) -> None:
@@ -123,8 +123,8 @@ def _free(contents: Contents) -> set[str]:
         free.add(CONTEXT)
     excluded = meta.get("exclude_fields")
     free |= {*texts_in(excluded.get("inputs") if isinstance(excluded, dict) else excluded)}
-    held = meta.get("prompts")
-    return free | {*held} if isinstance(held, dict) and in_parts(held) else free
+    written = meta.get("prompts")
+    return free | {*written} if isinstance(written, dict) and in_parts(written) else free
 
 
 def _listed(names: Set[str]) -> str:
@@ -139,7 +139,7 @@ def _template_fault(
     if isinstance(item.instruction, str):
         fields = _fields(place, contents)
         if isinstance(item.inputs, Mapping):  # fields that are empty in the item are optional
-            named = {name for found in PLACEHOLDER.findall(item.instruction) for name in found}
+            named = {name for match in PLACEHOLDER.findall(item.instruction) for name in match}
             fields = frozenset(name for name in fields if name in named or item.inputs[name] != "")
         return _fields_fault(item.instruction, fields, contents)
     if groups is None:  # the number counts combinations of parts, which the metadata do not list
@@ -192,6 +192,6 @@ def _uses(
     counts = Counter[str | int](place.item.instruction for place in places)
     texts = groups.get(name, ())
     known: Sequence[str | int] = [str(text) for text in texts] if contents.meta is not None else ()
-    if all(isinstance(one, int) for one in counts):
+    if all(isinstance(prompt, int) for prompt in counts):
         known = range(len(texts))
-    return Counter({one: counts[one] for one in [*known, *counts]})
+    return Counter({prompt: counts[prompt] for prompt in [*known, *counts]})
