@@ -161,7 +161,7 @@ def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progre
             def tell(progress: Progress) -> None:
                 done = progress.answered + progress.failed
                 if move is not None and (not done % _STEP or done >= requests or done <= _STEP):
-                    move(Text("asking"), requests, done, told(progress))
+                    move(Text("asking"), requests, done, progress_text(progress))
 
             yield tell
     except KeyboardInterrupt:
@@ -169,12 +169,12 @@ def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progre
         raise
 
 
-def told(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     """Return what the bar says beside its numbers.
 
     Example:
         >>> from merilo.models.runner import Progress
-        >>> told(Progress(answered=3, failed=1, retried=2, running=4, usd=0.0123))
+        >>> progress_text(Progress(answered=3, failed=1, retried=2, running=4, usd=0.0123))
         '4 running, 1 failed, 2 retried, $0.0123'
     """
     parts = [Text("{n} running", n=progress.running)]

@@ -44,12 +44,14 @@ def deliver_run(result: RunResult, explained: list[ItemExplanation], json_to: st
     """Write and print a run, or the explanations of its items."""
 
     def shown() -> None:
-        for one in explained:
-            show_explanation(one)
+        for explanation in explained:
+            show_explanation(explanation)
         if not explained:
             show_run(result)
 
-    also: dict[str, Json] = {"explained": [one.to_dict() for one in explained]} if explained else {}
+    also: dict[str, Json] = (
+        {"explained": [explanation.to_dict() for explanation in explained]} if explained else {}
+    )
     deliver(json_to, lambda: {**result.to_dict(), **also}, shown)
     for note in result.notes:
         say(note)
@@ -59,34 +61,34 @@ def show_run(result: RunResult) -> None:
     """Print a table of all datasets with metrics and outcomes."""
     over_items = (_VALUE[0], Text("95 % interval over items"), _VALUE[2])
     sampled = [Text("answers", context="column")] * any(
-        one.record.samples > 1 for one in result.datasets.values()
+        dataset.record.samples > 1 for dataset in result.datasets.values()
     )
     heads = [Text("dataset"), Text("metric"), *over_items, *sampled, Text("outcomes")]
     rows = [
-        ("" if place else one.declared.title, *row[: len(heads) - 2], "" if place else _outcomes(one))
-        for one in result.datasets.values()
-        for place, row in enumerate(_run_rows(one))
+        ("" if place else dataset.declared.title, *row[: len(heads) - 2], "" if place else _outcomes(dataset))
+        for dataset in result.datasets.values()
+        for place, row in enumerate(_run_rows(dataset))
     ]
     show_table(rows, heads, title=result.model, left=(0, 1, len(heads) - 1))
     show(*_prompts(result), wrap=True)
-    for one in result.datasets.values():
-        if one.answers.unreadable:
-            show(_unreadable(one), wrap=True)
-        if one.scores is not None:
-            show(*_not_computed(one.declared.title, one.scores), wrap=True)
+    for dataset in result.datasets.values():
+        if dataset.answers.unreadable:
+            show(_unreadable(dataset), wrap=True)
+        if dataset.scores is not None:
+            show(*_not_computed(dataset.declared.title, dataset.scores), wrap=True)
 
 
-def _unreadable(one: DatasetRun) -> Text:
+def _unreadable(dataset: DatasetRun) -> Text:
     """Name the items whose replies have no readable answer, so that the reader can look at them."""
-    found = one.answers.unreadable
-    items = list(dict.fromkeys(answer.item for answer in found))
+    unreadable = dataset.answers.unreadable
+    items = list(dict.fromkeys(answer.item for answer in unreadable))
     return Text(
         "{dataset}: {n:# reply has|# replies have} no readable answer: items {items}; --explain {example} shows the "
         "reply and the reason",
-        dataset=one.declared.title,
-        n=len(found),
+        dataset=dataset.declared.title,
+        n=len(unreadable),
         items=listed(items, _SHOWN_UNREADABLE),
-        example=f"{one.declared.name}:{items[0]}",
+        example=f"{dataset.declared.name}:{items[0]}",
     )
 
 
@@ -94,11 +96,11 @@ def _prompts(result: RunResult) -> Iterator[Text]:
     """Say in which prompts a model was asked; a built-in respondent reads none."""
     if result.folder.record.model.builtin:
         return
-    held: dict[str, list[str]] = {}
-    for one in result.datasets.values():
-        held.setdefault(one.record.prompts, []).append(one.declared.title)
-    for form, titles in held.items():
-        named = f" ({', '.join(titles)})" if len(held) > 1 else ""
+    titles_of: dict[str, list[str]] = {}
+    for dataset in result.datasets.values():
+        titles_of.setdefault(dataset.record.prompts, []).append(dataset.declared.title)
+    for form, titles in titles_of.items():
+        named = f" ({', '.join(titles)})" if len(titles_of) > 1 else ""
         yield Text(
             "Prompts: {form:harness=those of the benchmark's harness|merilo=Merilo's|those that people saw}{datasets}",
             form=form,
@@ -106,15 +108,15 @@ def _prompts(result: RunResult) -> Iterator[Text]:
         )
 
 
-def _run_rows(one: DatasetRun) -> list[tuple[str, ...]]:
+def _run_rows(dataset: DatasetRun) -> list[tuple[str, ...]]:
     """Return metric, value, interval, items and answers of each metric."""
     rows: list[tuple[str, ...]] = []
-    if one.scores is not None:
-        scores = (one.scores.main or one.scores.extra).values()
-        rows = [(*_cells(score)[:-1], *map(str, one.counts(score))) for score in scores]
-        rows += [(name, *["—"] * 4) for name in one.scores.missing]
-    asked = len(one.record.hashes)
-    return rows[:_SHOWN_EXTRA] or [("—", "—", "—", str(asked), str(asked * one.record.samples))]
+    if dataset.scores is not None:
+        scores = (dataset.scores.main or dataset.scores.extra).values()
+        rows = [(*_cells(score)[:-1], *map(str, dataset.counts(score))) for score in scores]
+        rows += [(name, *["—"] * 4) for name in dataset.scores.missing]
+    asked = len(dataset.record.hashes)
+    return rows[:_SHOWN_EXTRA] or [("—", "—", "—", str(asked), str(asked * dataset.record.samples))]
 
 
 def _score_rows(scores: Scores) -> Iterator[tuple[str, ...]]:
@@ -130,10 +132,10 @@ def _cells(score: Score) -> tuple[str, ...]:
     return score.name, number(score.value, ".4f"), bounds, str(score.n)
 
 
-def _outcomes(one: DatasetRun) -> Text:
-    refused = Text("{n} with media left out", n=one.refused) if one.refused else ""
-    told = joined([str(one.outcomes) or Text("all answered"), refused], ", ")
-    return joined([told, one.reason], "; ") if one.scores is None else told
+def _outcomes(dataset: DatasetRun) -> Text:
+    refused = Text("{n} with media left out", n=dataset.refused) if dataset.refused else ""
+    outcomes = joined([str(dataset.outcomes) or Text("all answered"), refused], ", ")
+    return joined([outcomes, dataset.reason], "; ") if dataset.scores is None else outcomes
 
 
 def _not_computed(title: str, scores: Scores) -> Iterator[Text]:
@@ -146,18 +148,23 @@ def _not_computed(title: str, scores: Scores) -> Iterator[Text]:
 
 def show_plan(plan: RunPlan) -> None:
     """Print a plan: the first request of each dataset as it is rendered, and the estimates."""
-    for one in plan.datasets.values():
-        for request in one.requests[:1]:
+    for dataset in plan.datasets.values():
+        for request in dataset.requests[:1]:
             show(
-                Text("=== {dataset}, item {item} ===", dataset=one.title, item=request.item), _prompt(request)
+                Text("=== {dataset}, item {item} ===", dataset=dataset.title, item=request.item),
+                _prompt(request),
             )
     show_table(
         [
             (
-                one.title, one.items, one.count, f"~{one.prompt_tokens}", f"≤{one.completion_tokens}",
-                number(one.usd, ".4f"),
+                dataset.title,
+                dataset.items,
+                dataset.count,
+                f"~{dataset.prompt_tokens}",
+                f"≤{dataset.completion_tokens}",
+                number(dataset.usd, ".4f"),
             )
-            for one in plan.datasets.values()
+            for dataset in plan.datasets.values()
         ],
         [
             *(Text("dataset"), Text("items", context="column"), Text("requests"), Text("prompt tokens")),
@@ -169,25 +176,32 @@ def show_plan(plan: RunPlan) -> None:
 
 def _prompt(request: Request) -> str:
     content = rendered(request)
-    lines = [f"[{one.role}]\n{one.text}" for one in request.messages] or [request.prompt]
+    lines = [f"[{message.role}]\n{message.text}" for message in request.messages] or [request.prompt]
     if request.choices:
         lines.append(f"[choices] {list(request.choices)}")
     else:
-        told = (
+        estimate = (
             f"{name} {content[name]!r}"
             for name in ("max_tokens", "temperature", "stop")
             if content[name] is not None
         )
-        lines.append(f"[parameters] {', '.join(told)}")
+        lines.append(f"[parameters] {', '.join(estimate)}")
     return "\n".join(lines)
 
 
-def show_explanation(one: ItemExplanation) -> None:
+def show_explanation(explanation: ItemExplanation) -> None:
     """Print how the answers to an item of a run were asked, found and scored."""
-    for sample in one.samples:
-        several = Text(", sample {n}", n=sample.sample) if len(one.samples) > 1 else ""
-        show(Text("=== {dataset}, item {item}{sample} ===", dataset=one.title, item=one.item, sample=several))
-        reply, found = sample.reply, sample.extracted
+    for sample in explanation.samples:
+        several = Text(", sample {n}", n=sample.sample) if len(explanation.samples) > 1 else ""
+        show(
+            Text(
+                "=== {dataset}, item {item}{sample} ===",
+                dataset=explanation.title,
+                item=explanation.item,
+                sample=several,
+            )
+        )
+        reply, extracted = sample.reply, sample.extracted
         if sample.request is not None:
             show(_prompt(sample.request))
         if reply.thought:
@@ -197,9 +211,14 @@ def show_explanation(one: ItemExplanation) -> None:
             show(f"[log-likelihoods] {', '.join(f'{value:.4f}' for value in reply.loglikelihoods)}")
         if reply.error:
             show(f"[error] {reply.error}")
-        answer = "—" if found.answer is None else found.answer
+        answer = "—" if extracted.answer is None else extracted.answer
         show(
-            Text("[{outcome}] {answer} (rule: {rule})", outcome=found.outcome, answer=answer, rule=found.rule)
+            Text(
+                "[{outcome}] {answer} (rule: {rule})",
+                outcome=extracted.outcome,
+                answer=answer,
+                rule=extracted.rule,
+            )
         )
         show_judgements(sample.judgements)
         if sample.reason:
@@ -208,38 +227,44 @@ def show_explanation(one: ItemExplanation) -> None:
 
 def show_judgements(judgements: Iterable[Judgement], item: str = "") -> None:
     """Print the points of an answer under each metric, step by step; its item is named if it is given."""
-    for one in judgements:
-        name = Text("item {item}, {metric}:", item=item, metric=one.metric) if item else f"[{one.metric}]"
-        show(Text("{metric} {points:g} of {most:g}", metric=name, points=one.points, most=one.most))
-        show(*(f"  - {step}" for step in one.steps))
+    for judgement in judgements:
+        name = (
+            Text("item {item}, {metric}:", item=item, metric=judgement.metric)
+            if item
+            else f"[{judgement.metric}]"
+        )
+        show(
+            Text("{metric} {points:g} of {most:g}", metric=name, points=judgement.points, most=judgement.most)
+        )
+        show(*(f"  - {step}" for step in judgement.steps))
 
 
 def show_result(result: SubmissionResult) -> None:
     """Print a submission's result: metrics by dataset, errors, total."""
     rows = [
-        ("" if place else title, *row, "" if place else _why(one))
-        for title, one in result.datasets.items()
-        for place, row in enumerate(_score_rows(one.scores))
+        ("" if place else title, *row, "" if place else _why(result_of))
+        for title, result_of in result.datasets.items()
+        for place, row in enumerate(_score_rows(result_of.scores))
     ]
     if result.datasets:
         show_table(rows, [Text("dataset"), Text("metric"), *_VALUE, Text("errors")], left=(0, 1, 5))
     show(*_remarks(result), wrap=True)
 
 
-def _why(one: DatasetResult) -> str:
+def _why(dataset: DatasetResult) -> str:
     """Say why a dataset scored 0: its first error, and how many more there are."""
-    count = one.answers.fault_count
-    if not one.answers.faults:
+    count = dataset.answers.fault_count
+    if not dataset.answers.faults:
         return str(count or "")
     more = Text(" (and more: {n})", n=count - 1) if count > 1 else ""
-    return f"{shortened(str(one.answers.faults[0].line), 100)}{more}"
+    return f"{shortened(str(dataset.answers.faults[0].line), 100)}{more}"
 
 
 def _remarks(result: SubmissionResult) -> Iterator[Text]:
     yield from (fault.line for fault in result.faults)
-    for title, one in result.datasets.items():
-        answers = one.answers
-        yield from _not_computed(title, one.scores)
+    for title, result_of in result.datasets.items():
+        answers = result_of.answers
+        yield from _not_computed(title, result_of.scores)
         for fault in answers.faults[:_SHOWN_FAULTS]:
             yield joined([f"{title}:", fault.line])
         if (more := answers.fault_count - _SHOWN_FAULTS) > 0:

@@ -171,17 +171,17 @@ def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> Extrac
         return ExtractedAnswer(judged, "answered", "criteria", text[:_LONGEST_PIECE])
     form = form_of(declared, item)
     refused = _REFUSAL.search(text)
-    found = read(text, form, cut=cut)
-    if found.value is not None and not (refused and found.rule in _UNANNOUNCED):
+    reading = read(text, form, cut=cut)
+    if reading.value is not None and not (refused and reading.rule in _UNANNOUNCED):
         return ExtractedAnswer(
-            _for_criteria(declared, found.value), "answered", found.rule, found.piece[:_LONGEST_PIECE]
+            _for_criteria(declared, reading.value), "answered", reading.rule, reading.piece[:_LONGEST_PIECE]
         )
     outcome: ExtractionOutcome = "refused" if refused else "truncated" if cut else "unreadable"
     return ExtractedAnswer(
         None,
         outcome,
-        "refusal" if refused else found.rule,
-        (refused[0] if refused else found.piece)[:_LONGEST_PIECE],
+        "refusal" if refused else reading.rule,
+        (refused[0] if refused else reading.piece)[:_LONGEST_PIECE],
     )
 
 
@@ -224,12 +224,12 @@ def _all_criteria(declared: Dataset, text: str) -> Json:
     if not declared.answer.criteria:
         return None
     labels = "|".join(map(re.escape, declared.answer.labels))
-    held = {}
+    labels_of = {}
     for name in declared.answer.criteria:
-        found = re.search(rf"\b{name}\b[^\n\w]*?[:=—–-][\s\"'*]*({labels})\b", text, re.IGNORECASE)
-        if found:
-            held[name] = found[1]
-    return held if len(held) == len(declared.answer.criteria) else None
+        match = re.search(rf"\b{name}\b[^\n\w]*?[:=—–-][\s\"'*]*({labels})\b", text, re.IGNORECASE)
+        if match:
+            labels_of[name] = match[1]
+    return labels_of if len(labels_of) == len(declared.answer.criteria) else None
 
 
 _LISTED: Final = re.compile(r"(?:^|\n)\s*(\d+)\)")
@@ -304,10 +304,10 @@ def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: M
     if not labels:
         text = said.lstrip()
         return ExtractedAnswer(text, "answered" if text else "empty", "whole text", text[:_LONGEST_PIECE])
-    found = re.search(_first_label(labels), said)
-    if found and found[0] in labels:
-        return ExtractedAnswer(_for_criteria(declared, found[0]), "answered", "first label", found[0])
-    unread = None if declared.answer.criteria else found[0] if found else "-1"
+    match = re.search(_first_label(labels), said)
+    if match and match[0] in labels:
+        return ExtractedAnswer(_for_criteria(declared, match[0]), "answered", "first label", match[0])
+    unread = None if declared.answer.criteria else match[0] if match else "-1"
     return ExtractedAnswer(unread, "unreadable" if said.strip() else "empty", "first label")
 
 

@@ -180,7 +180,9 @@ class AskedDataset:
         def located(part: str | Media) -> str | Media:
             return replace(part, path=f"{self.media_below}/{part.path}") if isinstance(part, Media) else part
 
-        messages = (replace(one, parts=tuple(map(located, one.parts))) for one in request.messages)
+        messages = (
+            replace(message, parts=tuple(map(located, message.parts))) for message in request.messages
+        )
         return replace(request, messages=tuple(messages))
 
     def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
@@ -228,9 +230,9 @@ def without_media(split: Split, declared: Dataset, abilities: Abilities) -> tupl
         named = listed([_KINDS[kind] for kind in sorted(set().union(*kinds.values()))])
         lacks = f"have {named}, which this backend does not take; choose another backend"
         raise UsageError(f"the items of {declared.title} {lacks}")
-    kept = [tuple(item for item in turns if not kinds[item.id]) for turns in split.dialogues()]
-    lengths = tuple(len(turns) for turns in kept if turns) if split.lengths else ()
-    return replace(split, items=tuple(item for turns in kept for item in turns), lengths=lengths), refused
+    taken = [tuple(item for item in turns if not kinds[item.id]) for turns in split.dialogues()]
+    lengths = tuple(len(turns) for turns in taken if turns) if split.lengths else ()
+    return replace(split, items=tuple(item for turns in taken for item in turns), lengths=lengths), refused
 
 
 def _media_kinds(item: Item, declared: Dataset) -> set[str]:
@@ -277,14 +279,14 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
         datasets = list(filter(None, [text_at(read_json(data / _BASELINE_RECORD), "dataset")]))
     if not datasets:
         raise UsageError("name at least one dataset", field=argument("datasets"))
-    found: list[ItemSource] = []
+    sources: list[ItemSource] = []
     for name in datasets:
         declared = find_dataset(name)
-        if any(one.declared.name == declared.name for one in found):
+        if any(source.declared.name == declared.name for source in sources):
             raise UsageError(f"{declared.title} is named twice", field=argument("datasets"))
         file = items_file(name, declared, data, alone=len(datasets) == 1)
-        found.append(ItemSource(declared, name, read_split(file, declared), file))
-    return found
+        sources.append(ItemSource(declared, name, read_split(file, declared), file))
+    return sources
 
 
 def asked_datasets(
@@ -305,7 +307,7 @@ def asked_datasets(
         UsageError: the settings do not fit a dataset or the backend.
         DataError: a dataset has no items, or its shots are missing.
     """
-    return [_asked(one, settings, abilities, media_folder) for one in sources]
+    return [_asked(source, settings, abilities, media_folder) for source in sources]
 
 
 def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Path:
@@ -329,13 +331,13 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
     is_file = Path(name).suffix in {".yaml", ".yml"}
     own = Path(name).parent if is_file else Path(name)
     if data is None and (is_file or (own / "dataset.yaml").is_file()):
-        found = split_file(own.parent, own.name) or split_file(own, "test")
+        file = split_file(own.parent, own.name) or split_file(own, "test")
     else:
         folder = data or BUNDLED
-        found = split_file(folder, declared.name)
-        found = found or (split_file(folder, "test") if alone else own_file(declared))
-    if found:
-        return found
+        file = split_file(folder, declared.name)
+        file = file or (split_file(folder, "test") if alone else own_file(declared))
+    if file:
+        return file
     expected = f"expected {declared.name}.json or {declared.name}/test.json"
     raise InputError(f"has no items of {declared.title}: {expected}", file=data or own)
 

@@ -85,12 +85,12 @@ class RespondentMaterial:
 
     def most_frequent(self, item: Item) -> str:
         """Return the most frequent gold answer for an item, of those that it offers."""
-        found = self.golds.get(self._shared(item), self.golds[""])
-        given: Sequence[str] = [*found]
+        counts = self.golds.get(self._shared(item), self.golds[""])
+        candidates: Sequence[str] = [*counts]
         if self.declared.answer.kind == "choice":
-            given = offered_labels(item, self.declared)
+            candidates = offered_labels(item, self.declared)
         # Of equally frequent answers, the first in alphabetical order.
-        return min(given, key=lambda answer: (-found[answer], answer))
+        return min(candidates, key=lambda answer: (-counts[answer], answer))
 
 
 class BuiltinRespondent:
@@ -175,8 +175,8 @@ def _label(text: str, declared: Dataset) -> str:
     """Return the one label of an answer; of an answer with criteria, the label that most of them have."""
     if not declared.answer.criteria:
         return text
-    given = json.loads(text)
-    labels = list(given.values()) if isinstance(given, dict) else [str(given)]
+    labels_of = json.loads(text)
+    labels = list(labels_of.values()) if isinstance(labels_of, dict) else [str(labels_of)]
     return min(set(labels), key=lambda label: (-labels.count(label), label))
 
 

@@ -297,11 +297,11 @@ class ShotDeck:
                 add = f"add them as a split 'shots' or 'train', or use {_no_shots()}"
                 raise DataError(f"{declared.title} is {wanted}, but its data has no solved items: {add}")
             raise UsageError(f"{declared.title} has no shots, so it cannot be {wanted}: use {_no_shots()}")
-        found: dict[str, list[Item]] = {}
+        by_field: dict[str, list[Item]] = {}
         for shot in shots:
             whole_gold(shot, declared)
-            found.setdefault(self._shared(shot), []).append(shot)
-        self._by_field = found
+            by_field.setdefault(self._shared(shot), []).append(shot)
+        self._by_field = by_field
         self._in_sequence = None if items is None else self._sequence(items)
 
     def choose(self, item: Item) -> tuple[Item, ...]:
@@ -370,7 +370,7 @@ def names_context(item: Item, declared: Dataset) -> bool:
     """Check whether the item's template says where the earlier turns stand."""
     if not declared.shots.earlier_turns:
         return False
-    return any(found[1] == CONTEXT for found in PLACEHOLDER.finditer(template(item, declared)))
+    return any(match[1] == CONTEXT for match in PLACEHOLDER.finditer(template(item, declared)))
 
 
 #: What stands between a question and its answer, and between solved items.
@@ -500,7 +500,7 @@ class Prompter:
             for number, shot in enumerate(shots)
         ]
         # The instruction of the first shot names its labels, which must be those of the item.
-        labels = {offered_labels(one, self.declared) for one in (item, *shots[:1])}
+        labels = {offered_labels(shown_item, self.declared) for shown_item in (item, *shots[:1])}
         return solved, self._bare(item) if self.shot_count and len(labels) == 1 else self._question(item)
 
     def _turn(self, item: Item, answer: Json) -> tuple[Parts, str]:
@@ -525,12 +525,12 @@ class Prompter:
         """Remove white space at the end, where an answer follows; a program and the text of people stay as they are."""
         if self.form == "people" or self.declared.answer.kind == "program":
             return shown
-        kept = list(shown)
-        while kept and isinstance(last := kept[-1], str):
-            kept.pop()
+        pieces = list(shown)
+        while pieces and isinstance(last := pieces[-1], str):
+            pieces.pop()
             if text := last.rstrip():
-                return (*kept, text)
-        return tuple(kept)
+                return (*pieces, text)
+        return tuple(pieces)
 
     def _messages(self, solved: Sequence[tuple[Parts, str]], question: Parts) -> tuple[ChatMessage, ...]:
         if not self.chat:

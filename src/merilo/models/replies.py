@@ -196,13 +196,15 @@ class ReadAnswers:
 
     def records(self) -> list[AnswerRecord]:
         """Return the answers of a log or a table as the records of a file of answers, in its order."""
-        in_file = sorted(self.answers, key=lambda one: (one.row, one.sample))
-        return [AnswerRecord(one.row, one.item, one.answer, str(one.sample)) for one in in_file]
+        in_file = sorted(self.answers, key=lambda answer: (answer.row, answer.sample))
+        return [
+            AnswerRecord(answer.row, answer.item, answer.answer, str(answer.sample)) for answer in in_file
+        ]
 
     @property
     def unreadable(self) -> tuple[ReadAnswer, ...]:
         """The replies in which no rule finds one answer, or something speaks against it."""
-        return tuple(one for one in self.answers if one.outcome == "unreadable")
+        return tuple(answer for answer in self.answers if answer.outcome == "unreadable")
 
     def warnings(self, most: int = 5) -> list[str]:
         """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
@@ -223,15 +225,18 @@ class ReadAnswers:
                 f"of tokens{after}{thought}: ask with a larger limit in another folder ({more})"
             )
         failed: dict[str, list[str]] = {}
-        for one in self.unanswered:
-            if one.outcome == "failed":
-                failed.setdefault(one.reason or "no reason given", []).append(one.item)
+        for request in self.unanswered:
+            if request.outcome == "failed":
+                failed.setdefault(request.reason or "no reason given", []).append(request.item)
         for reason, items in sorted(failed.items(), key=lambda pair: -len(pair[1]))[:most]:
             named = listed(list(dict.fromkeys(items)), most)
             sentences.append(f"{title}: {len(items)} failed: {shortened(reason, 200)} (items: {named})")
-        if long := [one for one in self.unanswered if one.outcome == "too_long"]:
-            told = [f"{one.item} ({shortened(one.reason, 200)})" if one.reason else one.item for one in long]
-            named = listed(told, most)
+        if long := [request for request in self.unanswered if request.outcome == "too_long"]:
+            named_items = [
+                f"{request.item} ({shortened(request.reason, 200)})" if request.reason else request.item
+                for request in long
+            ]
+            named = listed(named_items, most)
             sentences.append(f"{title}: {len(long)} too long for the model's context: items {named}")
         return sentences
 
@@ -285,7 +290,7 @@ def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest
     )
 
 
-def write_answers(run: Path, found: ReadAnswers) -> Path:
+def write_answers(run: Path, answers: ReadAnswers) -> Path:
     """Write the answers to a dataset into the run's folder.
 
     `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
@@ -296,13 +301,13 @@ def write_answers(run: Path, found: ReadAnswers) -> Path:
     Raises:
         OutputError: the file cannot be written.
     """
-    programs = found.declared.answer.kind == "program"
-    path = run / f"{found.declared.name}.{'completions.' if programs else ''}jsonl"
+    programs = answers.declared.answer.kind == "program"
+    path = run / f"{answers.declared.name}.{'completions.' if programs else ''}jsonl"
     lines = []
-    for one in found.answers:
+    for entry in answers.answers:
         item, answer = ("task_id", "completion") if programs else ("id", "answer")
-        record: dict[str, Json] = {item: one.item, answer: one.answer}
-        record |= {"sample": one.sample, "outcome": one.outcome}
+        record: dict[str, Json] = {item: entry.item, answer: entry.answer}
+        record |= {"sample": entry.sample, "outcome": entry.outcome}
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     write_text(path, "".join(lines))
     return path
@@ -346,7 +351,7 @@ def reply_to(
         choices: the choices that the model saw; by default, those of the item.
     """
     labels = offered_labels(item, declared)
-    place = {one.label: at for at, one in enumerate(choices) if one.label is not None}
+    place = {choice.label: at for at, choice in enumerate(choices) if choice.label is not None}
     values = reply.loglikelihoods
     if values and choices:
         if place.keys() != {*labels}:
@@ -355,12 +360,12 @@ def reply_to(
         reply = replace(reply, loglikelihoods=tuple(values[place[label]] for label in labels))
     elif place:
         form, asked = _asked_by_letter(declared, item, choices)
-        found = reply_to(form, asked, sample, reply, manner)
-        label_of = {one.name: one.label for one in choices}
-        if isinstance(found.answer, str) and found.answer in label_of:
-            return ExtractedAnswer(label_of[found.answer], "answered", BY_LETTER, found.found)
+        extracted = reply_to(form, asked, sample, reply, manner)
+        label_of = {choice.name: choice.label for choice in choices}
+        if isinstance(extracted.answer, str) and extracted.answer in label_of:
+            return ExtractedAnswer(label_of[extracted.answer], "answered", BY_LETTER, extracted.found)
         if label_of.keys() & {*labels}:
-            return found  # a label in the reply is a letter that the model saw
+            return extracted  # a label in the reply is a letter that the model saw
     request = Request(declared.name, item.id, sample, (), "", choices=labels if values else ())
     return EXTRACTORS[manner](declared, item, request, reply)
 
@@ -369,9 +374,9 @@ def _asked_by_letter(declared: Dataset, item: Item, choices: Sequence[SeenChoice
     """Return an item whose labels are the letters that the model saw, with its dataset."""
     inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
     own = {*option_fields(declared).values()}
-    shown = {f"option_{one.name.lower()}": one.text for one in choices}
+    shown = {f"option_{choice.name.lower()}": choice.text for choice in choices}
     asked = {name: value for name, value in inputs.items() if name not in own}
-    letters = Answer(kind="choice", labels=tuple(one.name for one in choices))
+    letters = Answer(kind="choice", labels=tuple(choice.name for choice in choices))
     fields = (*shown, *asked)
     form = Dataset(
         name="letters", title="", fields=fields, answer=letters, metrics=("acc",), stop=declared.stop
@@ -385,7 +390,7 @@ def _answers(
     """Yield the answer of each reply, in the order of items and samples."""
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    names, held = [*items], [*items.values()]
+    names, ordered_items = [*items], [*items.values()]
     places = pl.DataFrame(
         {"item": names, "place": range(len(names))}, schema={"item": pl.String, "place": pl.Int64}
     )
@@ -403,24 +408,24 @@ def _answers(
         if place != last:
             # Samples of one item often repeat each other.
             known, last = {}, place
-            group, options = _shared_form(declared, held[place], manner)
+            group, options = _shared_form(declared, ordered_items[place], manner)
             general = shared.setdefault(group, {})
         key, alone = (text, finish), likelihoods[at] or choices[at] or finish in _REPORTED
-        found = None if alone else known.get(key)
-        if found is None:
+        extracted = None if alone else known.get(key)
+        if extracted is None:
             own = alone or options is None or _may_name(text, options)
-            found = None if own else general.get(key)
-        if found is None:
-            values = tuple(-float("inf") if one is None else one for one in likelihoods[at] or ())
+            extracted = None if own else general.get(key)
+        if extracted is None:
+            values = tuple(-float("inf") if value is None else value for value in likelihoods[at] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
-            seen = tuple(SeenChoice(**one) for one in choices[at] or ())
-            found = reply_to(declared, held[place], sample, reply, manner, choices=seen)
+            seen = tuple(SeenChoice(**choice) for choice in choices[at] or ())
+            extracted = reply_to(declared, ordered_items[place], sample, reply, manner, choices=seen)
             if not own:
-                general[key] = found
+                general[key] = extracted
         if not alone:
-            known[key] = found
-        answer = "" if found.answer is None else found.answer
-        yield ReadAnswer(names[place], sample, answer, found.outcome, found.rule, rows[at] or 0)
+            known[key] = extracted
+        answer = "" if extracted.answer is None else extracted.answer
+        yield ReadAnswer(names[place], sample, answer, extracted.outcome, extracted.rule, rows[at] or 0)
 
 
 def _shared_form(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str] | None]:

@@ -127,7 +127,7 @@ class Form:
 
     def labels_in(self, text: str) -> set[str]:
         """Return the labels that a text names, without those that may be words or count something."""
-        return {self.label_at(found) for found in self.token.finditer(text) if not _word_like(text, found)}
+        return {self.label_at(match) for match in self.token.finditer(text) if not _word_like(text, match)}
 
 
 def _named(pattern: str) -> re.Pattern[str]:
@@ -225,14 +225,14 @@ def stated(text: str, form: Form) -> str | None:
 def _label(text: str, form: Form) -> str | None:
     if re.fullmatch(r"[a-j]\W*", text):
         text = text.upper()
-    found = form.token.match(text)
-    if not found:
+    match = form.token.match(text)
+    if not match:
         return _by_name(text, form)
-    own, rest = form.label_at(found), text[found.end() :]
+    own, rest = form.label_at(match), text[match.end() :]
     joined = form.joined.match(rest)
     if joined and form.label_at(joined) != own:
         return UNDECIDED
-    if _word_like(text, found):
+    if _word_like(text, match):
         return own if _named_at(rest.lstrip(), form.texts) == own else None
     other = _named_at(rest.lstrip(' .):,—–-«"“('), form.texts) or own
     return own if other == own else UNDECIDED
@@ -243,16 +243,16 @@ def _by_name(text: str, form: Form) -> str | None:
     label = _named_at(text, form.named)
     if label is None or not form.options:
         return label
-    end = next(found.end() for _, name in form.named if (found := name.match(text)))
+    end = next(match.end() for _, name in form.named if (match := name.match(text)))
     between = re.match(r"[\s.,:;—–\-(«»\"]*(?:(?:option|вариант)\s+)?", text[end:])
     second = form.token.match(text, end + (between.end() if between else 0))
     other = second and form.label_at(second) != label and not _word_like(text, second)
     return UNDECIDED if other else label
 
 
-def _word_like(text: str, found: re.Match[str]) -> bool:
+def _word_like(text: str, match: re.Match[str]) -> bool:
     """Whether a label in a sentence may be a word: A, В, С, or a digit that counts something."""
-    rest = text[found.end() :]
+    rest = text[match.end() :]
     return bool(re.match(r"[ \t][^\W\d_]", rest)) and not _AFTER.match(rest)
 
 
@@ -264,36 +264,36 @@ def _integer(text: str, rest: str) -> str | None:
     start = len(text) - len(rest)
     while start and text[start - 1] in "-+(":
         start -= 1
-    found = _INTEGER.match(text, start)
-    if not found:
+    match = _INTEGER.match(text, start)
+    if not match:
         equation = re.match(r"[^\n=]*[\d)]\s*=[^\n]*?(?=[.;]?(?:\n|$))", text)
         return _last_of_equation(equation[0]) if equation else None
-    if _TAIL.match(text, found.end()):
+    if _TAIL.match(text, match.end()):
         equation = re.match(r"[^\n]*?=\s*([^\n=]*?)\s*[.;]?(?=\n|$)", text[start:])
         return _last_of_equation(equation[0]) if equation else None
-    return _digits(found)
+    return _digits(match)
 
 
-def _digits(found: re.Match[str]) -> str:
-    number = int(re.sub(r"[ ,]", "", found[3]))
-    return str(-number if "-" in found[1] + found[2] else number)
+def _digits(match: re.Match[str]) -> str:
+    number = int(re.sub(r"[ ,]", "", match[3]))
+    return str(-number if "-" in match[1] + match[2] else number)
 
 
 def _last_of_equation(text: str) -> str | None:
     """Return the number that ends an equation, such as 9 in "4 + 5 = 9"."""
     last = re.search(r"(?:=|→|->)\s*([^=→]*?)[\s.)]*$", text)
-    found = _INTEGER.fullmatch(last[1].strip().rstrip(")")) if last else None
-    return _digits(found) if found else None
+    match = _INTEGER.fullmatch(last[1].strip().rstrip(")")) if last else None
+    return _digits(match) if match else None
 
 
 def _numbers(text: str, form: Form) -> str | None:
     if form.letters and len(pairs := _PAIRS.findall(text)) == form.letters:
         return ",".join(pairs)
     text = _BEFORE_LIST.sub("", text)
-    found = _LIST.match(text)
-    if not found or re.match(r"\s*[-+*/%=]|[а-яa-z)]", text[found.end() :]):
+    match = _LIST.match(text)
+    if not match or re.match(r"\s*[-+*/%=]|[а-яa-z)]", text[match.end() :]):
         return None
-    parts = re.findall(r"\d+", found[0].split("\n")[0].rstrip(".").partition(". ")[0])
+    parts = re.findall(r"\d+", match[0].split("\n")[0].rstrip(".").partition(". ")[0])
     if len(parts) == 1 and (form.letters or (parts[0] not in form.choices and {*parts[0]} <= form.choices)):
         parts = list(parts[0])
     return ",".join(parts) if not form.letters or len(parts) == form.letters else None
@@ -467,8 +467,8 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
         return _free_text(reply, text, form) if form.kind == "text" else _unmarked(text.strip(), form)
     if last.value == UNDECIDED:
         after = (text + "\n").index("\n", last.end)
-        found = _unmarked(text[after:].strip(), form)
-        return found if found.value else ReadReply(None, "several answers", last.piece)
+        reading = _unmarked(text[after:].strip(), form)
+        return reading if reading.value else ReadReply(None, "several answers", last.piece)
     if form.kind == "text" or not _TAKEN_BACK.search(text, last.end):
         return ReadReply(last.value, last.rule, last.piece)
     return _NOTHING if cut else _unmarked(text[last.end :].strip(), form)
@@ -488,8 +488,8 @@ def _without_next_question(text: str, form: Form) -> str:
 def _last_statement(reply: str, text: str, form: Form, *, cut: bool) -> _Statement | None:
     """Return the last of the statements; a box, a tag and the like also beside one that follows at once."""
     end = len(text.rstrip())
-    found = [*_announced(text, form), *_chosen(text, form)]
-    last = max((one for one in found if not (cut and one.end >= end)), default=None)
+    statements = [*_announced(text, form), *_chosen(text, form)]
+    last = max((statement for statement in statements if not (cut and statement.end >= end)), default=None)
     marked = max(_marked(reply, text, form), default=None)
     if marked is None or (last is not None and marked.start < last.start - 200):
         return last
@@ -500,11 +500,11 @@ def _marked(reply: str, text: str, form: Form) -> Iterator[_Statement]:
     """Yield what boxes, tags, JSON and lines of #### state, with places in the text without marks."""
     scale = len(text) / max(len(reply), 1)
     for rule, pattern in (("box", _BOX), ("tag", _TAG), ("JSON", _JSON), ("####", _HASHES)):
-        for found in pattern.finditer(reply):
-            inner = next(part for part in found.groups() if part is not None)
+        for match in pattern.finditer(reply):
+            inner = next(part for part in match.groups() if part is not None)
             value = _json_value(inner, form) if rule == "JSON" else stated(_plain(inner).strip(), form)
             if value is not None:
-                yield _Statement(int(found.start() * scale), int(found.end() * scale), value, rule, inner)
+                yield _Statement(int(match.start() * scale), int(match.end() * scale), value, rule, inner)
 
 
 def _json_value(text: str, form: Form) -> str | None:
@@ -512,26 +512,33 @@ def _json_value(text: str, form: Form) -> str | None:
         fields = {str(name).lower(): value for name, value in json.loads(text).items()}
     except (ValueError, RecursionError):
         return None
-    given = fields.values() if len(fields) == 1 else map(fields.get, _KEYS)
-    value = next((one for one in given if one is not None and not isinstance(one, bool | dict)), None)
+    values = fields.values() if len(fields) == 1 else map(fields.get, _KEYS)
+    value = next(
+        (
+            value_of_key
+            for value_of_key in values
+            if value_of_key is not None and not isinstance(value_of_key, bool | dict)
+        ),
+        None,
+    )
     listed = ",".join(map(str, value)) if isinstance(value, list) and form.kind == "numbers" else value
     return stated(_plain(str(listed)).strip(), form) if isinstance(listed, str | int | float) else None
 
 
 def _announced(text: str, form: Form) -> Iterator[_Statement]:
     """Yield the answers that are announced: "Answer: X", "the correct answer is X"."""
-    for found in _ANSWER.finditer(text):
-        start, sign = found.start(), found["sign"]
-        bare = found["noun"].lower() not in {"answer", "ответ", "ответом"} and not found["right"]
-        heading = sign != "\n" or not (found["filler"] or text[:start].rpartition("\n")[2].strip())
-        if found["wrong"] or bare or not heading or (sign != ":" and _doubtful(text, start)):
+    for match in _ANSWER.finditer(text):
+        start, sign = match.start(), match["sign"]
+        bare = match["noun"].lower() not in {"answer", "ответ", "ответом"} and not match["right"]
+        heading = sign != "\n" or not (match["filler"] or text[:start].rpartition("\n")[2].strip())
+        if match["wrong"] or bare or not heading or (sign != ":" and _doubtful(text, start)):
             continue
-        rest = text[found.end() : found.end() + _LONGEST].lstrip()
+        rest = text[match.end() : match.end() + _LONGEST].lstrip()
         value = stated(rest, form)
         if value is None or (form.kind == "text" and not _short_enough(value, sign, form)):
             continue
         length = len(value) if form.kind != "text" else len(rest.partition("\n")[0])
-        end = min(len(text), found.end() + _LONGEST) - len(rest) + length
+        end = min(len(text), match.end() + _LONGEST) - len(rest) + length
         yield _Statement(start, end, value, "answer statement", text[start : end + 20])
 
 
@@ -539,15 +546,15 @@ def _chosen(text: str, form: Form) -> Iterator[_Statement]:
     """Yield the answers that the reply says it chooses, and the labels that it calls right."""
     if form.kind not in {"label", "integer"}:
         return
-    for found in _CHOSEN.finditer(text):
-        start, end = found.span()
+    for match in _CHOSEN.finditer(text):
+        start, end = match.span()
         if not _doubtful(text, start) and (value := stated(text[end : end + _LONGEST], form)):
             yield _Statement(start, end + 1, value, "chosen", text[start : end + 20])
-    for found in form.token.finditer(text):
-        start, called = found.start(), _CALLED.match(text, found.end())
-        if called and not _DENIED.search(_sentence(text, start)) and not form.joined.match(text, found.end()):
-            several = form.joined.search(text, max(0, start - 6), found.end())
-            value = UNDECIDED if several else form.label_at(found)
+    for match in form.token.finditer(text):
+        start, called = match.start(), _CALLED.match(text, match.end())
+        if called and not _DENIED.search(_sentence(text, start)) and not form.joined.match(text, match.end()):
+            several = form.joined.search(text, max(0, start - 6), match.end())
+            value = UNDECIDED if several else form.label_at(match)
             yield _Statement(start, called.end(), value, "called right", text[start : called.end()])
 
 
@@ -587,15 +594,15 @@ def _whole_line(line: str, form: Form) -> str | None:
 
 def _unmarked(text: str, form: Form) -> ReadReply:
     """Read a last or first line, the end of the last sentence, or the only answer that the reply names."""
-    if (found := _line(text, form)) is not None:
-        return found
+    if (reading := _line(text, form)) is not None:
+        return reading
     sentences = [part for part in _SENTENCE.split(text) if part.strip(" .!?*-")]
     checked = next((at for at, sentence in enumerate(sentences) if at and _CHECK.match(sentence)), None)
     if not (sentences := sentences[:checked]):
         return _NOTHING
     last = _NOT_THE_OTHER.sub("", sentences[-1].strip().rstrip(".!"))
-    if (found := _conclusion(last, form)) is not None:
-        return found
+    if (reading := _conclusion(last, form)) is not None:
+        return reading
     if form.kind == "integer":
         value = _last_of_equation(last)
         return ReadReply(value, "equation", last) if value else _begun(text, form) or _NOTHING
@@ -632,9 +639,9 @@ def _conclusion(last: str, form: Form) -> ReadReply | None:
     if (value := _whole_line(last, form)) is not None:
         return ReadReply(value, "last sentence", last)
     last = last[-_LONGEST_END:]
-    for found in reversed([*_SO.finditer(last)]):
-        rest = last[found.end() :]
-        if _DENIED.search(rest) or _SUPPOSED.search(_THEREFORE.split(last[: found.end()])[-1]):
+    for match in reversed([*_SO.finditer(last)]):
+        rest = last[match.end() :]
+        if _DENIED.search(rest) or _SUPPOSED.search(_THEREFORE.split(last[: match.end()])[-1]):
             continue
         if value := _concluded(rest, form, last):
             return ReadReply(value, "conclusion", last)
@@ -643,13 +650,13 @@ def _conclusion(last: str, form: Form) -> ReadReply | None:
 
 def _concluded(text: str, form: Form, sentence: str) -> str | None:
     if form.kind == "integer":
-        found = _INTEGER.match(text.strip())
-        return stated(text, form) if found and not re.search(r"\d", text.strip()[found.end() :]) else None
+        match = _INTEGER.match(text.strip())
+        return stated(text, form) if match and not re.search(r"\d", text.strip()[match.end() :]) else None
     if form.kind != "label":
         return _whole_line(text, form)
     value = stated(text, form)
     named = form.token.finditer(text if form.token.match(_after_lead(text)) else sentence)
-    return value if {form.label_at(found) for found in named} <= {value} else None
+    return value if {form.label_at(match) for match in named} <= {value} else None
 
 
 def _begun(text: str, form: Form) -> ReadReply | None:
@@ -662,8 +669,8 @@ def _begun(text: str, form: Form) -> ReadReply | None:
     ):
         return None
     if form.kind == "integer":
-        found = _INTEGER.fullmatch(begun["answer"]) if "=" not in text and begun["answer"] != "1" else None
-        return ReadReply(_digits(found), "beginning", begun[0]) if found else None
+        match = _INTEGER.fullmatch(begun["answer"]) if "=" not in text and begun["answer"] != "1" else None
+        return ReadReply(_digits(match), "beginning", begun[0]) if match else None
     label = form.token.match(text, begun.start("answer"))
     if not label or label.end() != begun.end("answer") or _joins(text, form):
         return None
@@ -672,7 +679,7 @@ def _begun(text: str, form: Form) -> ReadReply | None:
 
 
 def _joins(text: str, form: Form) -> bool:
-    return any(form.joined.match(text, found.end()) for found in form.token.finditer(text))
+    return any(form.joined.match(text, match.end()) for match in form.token.finditer(text))
 
 
 def _only_one(text: str, sentences: int, form: Form) -> ReadReply:
@@ -742,7 +749,7 @@ def _free_text(reply: str, text: str, form: Form) -> ReadReply:
             return _NOTHING
         line = _INTRODUCED.sub("", parts[0], count=1).rpartition(" → ")[2]
         return ReadReply(_phrase(line, sentence=True), "whole reply", parts[0])
-    bold = {found.strip(" .:") for found in _BOLD.findall(reply)}
+    bold = {phrase.strip(" .:") for phrase in _BOLD.findall(reply)}
     if len(bold) == 1 and not (only := bold.pop()).endswith(("?", ":")):
         return ReadReply(only, "the only bold text", only)
     alone = parts and len(parts[0].split()) <= _MOST_WORDS[1] and not re.search(r"[.:!?,]$", parts[0])

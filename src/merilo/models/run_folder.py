@@ -145,8 +145,8 @@ class RunRecord:
             "format": FORMAT,
             "model": asdict(self.model),
             "settings": {**self.settings.of_requests(), "extract": self.settings.extract},
-            "datasets": {name: asdict(one) for name, one in self.datasets.items()},
-            "commands": [dict(one) for one in self.commands],
+            "datasets": {name: asdict(record) for name, record in self.datasets.items()},
+            "commands": [dict(command) for command in self.commands],
         }
 
     def extended(self, other: RunRecord, run: Path) -> RunRecord:
@@ -210,7 +210,7 @@ def read_record(run: Path) -> RunRecord:
         return RunRecord(
             model=AskedModel(**known["model"]),
             settings=RunSettings.of(known["settings"]),
-            datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
+            datasets={name: DatasetRecord(**record) for name, record in known["datasets"].items()},
             commands=tuple(known["commands"]),
         )
     except (KeyError, TypeError, AttributeError, UsageError):
@@ -245,8 +245,10 @@ def _hidden(name: str, value: str) -> str:
 
 def _hidden_fields(value: Json) -> Json:
     if isinstance(value, dict):
-        return {name: _HIDDEN if _SECRET.search(name) else _hidden_fields(one) for name, one in value.items()}
-    return [_hidden_fields(one) for one in value] if isinstance(value, list) else value
+        return {
+            name: _HIDDEN if _SECRET.search(name) else _hidden_fields(entry) for name, entry in value.items()
+        }
+    return [_hidden_fields(entry) for entry in value] if isinstance(value, list) else value
 
 
 def item_hashes(items: Iterable[Item]) -> dict[str, str]:
@@ -280,14 +282,14 @@ def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: objec
     Raises:
         InputError: an item of the run is missing in the file, or its text differs.
     """
-    found = item_hashes(items)
+    hashes = item_hashes(items)
     asked = len(record.hashes)
-    if missing := [name for name in record.hashes if name not in found]:
-        told = f"{len(missing)} of {asked} are missing ({listed(missing, 5)})"
-        raise InputError(f"has not all items of the run: {told}", file=file)
-    if other := [name for name, known in record.hashes.items() if found[name] != known]:
-        told = f"{len(other)} of {asked} differ ({listed(other, 5)})"
-        raise InputError(f"its items are not those that were asked: {told}", file=file)
+    if missing := [name for name in record.hashes if name not in hashes]:
+        reason = f"{len(missing)} of {asked} are missing ({listed(missing, 5)})"
+        raise InputError(f"has not all items of the run: {reason}", file=file)
+    if other := [name for name, known in record.hashes.items() if hashes[name] != known]:
+        reason = f"{len(other)} of {asked} differ ({listed(other, 5)})"
+        raise InputError(f"its items are not those that were asked: {reason}", file=file)
 
 
 def without_secrets(address: str) -> str:
@@ -306,32 +308,34 @@ def without_secrets(address: str) -> str:
 def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:
     free = {"samples", "limit", "hashes", "data", "title"}
     before, now = (
-        {key: value for key, value in asdict(one).items() if key not in free} for one in (old, new)
+        {key: value for key, value in asdict(record).items() if key not in free} for record in (old, new)
     )
-    found = _differences(before, now)
+    differences = _differences(before, now)
     if new.samples < old.samples:
-        found.append(f"samples was {old.samples} and is now {new.samples}, but can only be raised")
-    if changed := [one for one, known in old.hashes.items() if new.hashes.get(one, known) != known]:
-        found.append(f"{len(changed)} items have changed since ({listed(changed, 5)})")
-    gone = [one for one in old.hashes if one not in new.hashes]
+        differences.append(f"samples was {old.samples} and is now {new.samples}, but can only be raised")
+    if changed := [item for item, known in old.hashes.items() if new.hashes.get(item, known) != known]:
+        differences.append(f"{len(changed)} items have changed since ({listed(changed, 5)})")
+    gone = [item for item in old.hashes if item not in new.hashes]
     if gone and new.limit is not None and (old.limit is None or new.limit < old.limit):
-        found.append(f"limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised")
+        differences.append(
+            f"limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised"
+        )
     elif gone:
-        found.append(f"{len(gone)} items are not among the items now ({listed(gone, 5)})")
-    _refuse([f"{name}: {told}" for told in found], run)
+        differences.append(f"{len(gone)} items are not among the items now ({listed(gone, 5)})")
+    _refuse([f"{name}: {difference}" for difference in differences], run)
     return new
 
 
 def _differences(old: Mapping[str, Json], new: Mapping[str, Json], where: str = "") -> list[str]:
     """Return what differs between two records, a phrase for each parameter."""
-    found: list[str] = []
+    differences: list[str] = []
     for name in dict.fromkeys((*old, *new)):
         before, now = old.get(name), new.get(name)
         if isinstance(before, dict) and isinstance(now, dict):
-            found += _differences(before, now, f"{where}{name}.")
+            differences += _differences(before, now, f"{where}{name}.")
         elif before != now:
-            found.append(f"{where}{name} was {_told(before)} and is now {_told(now)}")
-    return found
+            differences.append(f"{where}{name} was {_told(before)} and is now {_told(now)}")
+    return differences
 
 
 def _told(value: Json) -> str:
@@ -372,7 +376,7 @@ class RunFolder:
         if model.builtin:
             return model.name
         extract = "extract: harness" if self.record.settings.extract == "harness" else ""
-        conditions = dict.fromkeys(filter(None, (*(one.condition for one in datasets), extract)))
+        conditions = dict.fromkeys(filter(None, (*(dataset.condition for dataset in datasets), extract)))
         return f"{model.name} ({'; '.join(conditions)})" if conditions else model.name
 
     def dataset_named(self, name: str | None = None) -> str:
@@ -381,15 +385,17 @@ class RunFolder:
         Raises:
             UsageError: the run has no such dataset, or several and none is named.
         """
-        held = list(self.record.datasets)
-        if name and name.lower() in held:
+        names = list(self.record.datasets)
+        if name and name.lower() in names:
             return name.lower()
-        if not name and len(held) == 1:
-            return held[0]
-        told = f"the run has answers to {listed(held)}; name one file, such as {self.path / held[0]}.jsonl"
+        if not name and len(names) == 1:
+            return names[0]
+        reason = (
+            f"the run has answers to {listed(names)}; name one file, such as {self.path / names[0]}.jsonl"
+        )
         if name:
-            told = f"the run has no answers to {name}, only to {listed(held)}"
-        raise UsageError(told, field=str(self.path))
+            reason = f"the run has no answers to {name}, only to {listed(names)}"
+        raise UsageError(reason, field=str(self.path))
 
 
 def read_run(path: Path) -> RunFolder:

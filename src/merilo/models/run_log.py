@@ -116,12 +116,12 @@ class RunLog:
         table = read_log(
             log_path(self._run, dataset), () if replies else ("item", "sample", "request", "finish")
         )
-        found: dict[tuple[str, int], Earlier] = {}
+        answered: dict[tuple[str, int], Earlier] = {}
         for row in table.iter_rows(named=True):
             if row["finish"] != "failed":
                 reply = reply_of(row) if replies else None
-                found[row["item"], row["sample"]] = Earlier(row["request"], reply)
-        return found
+                answered[row["item"], row["sample"]] = Earlier(row["request"], reply)
+        return answered
 
     def spent(self, dataset: str) -> float:
         """Return what the replies in the log of a dataset cost in US dollars, replaced ones included.
@@ -201,8 +201,8 @@ class RunLog:
         self._sizes[dataset] = whole
 
     def _refusal(self, dataset: str, error: OSError) -> OutputError:
-        kept = "the replies before it are kept, and the same command resumes the run"
-        reason = f"the log cannot be written ({error.strerror or error}); {kept}"
+        advice = "the replies before it are kept, and the same command resumes the run"
+        reason = f"the log cannot be written ({error.strerror or error}); {advice}"
         return OutputError(reason, file=log_path(self._run, dataset))
 
 
@@ -317,11 +317,11 @@ def whole_length(file: int) -> int:
 
 def _move_aside(path: Path, file: int, whole: int, size: int) -> CutLine:
     """Move the incomplete last line of a log to a file beside it."""
-    kept = path.with_suffix(_CUT)
-    with kept.open("ab") as stream:
+    moved_to = path.with_suffix(_CUT)
+    with moved_to.open("ab") as stream:
         stream.write(os.pread(file, size - whole, whole) + b"\n")
     os.ftruncate(file, whole)
-    return CutLine(path, size - whole, kept)
+    return CutLine(path, size - whole, moved_to)
 
 
 def _schema() -> dict[str, pl.DataType | type[pl.DataType]]:

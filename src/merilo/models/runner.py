@@ -276,8 +276,8 @@ class _Failures:
         self.reason = reason
         if self.count == MOST_FAILURES:
             if reply.finish == "failed":
-                told = f"{self.count} requests in a row failed for the same reason: {fault}"
-                raise BackendError(f"{told}; the same command resumes the run")
+                cause = f"{self.count} requests in a row failed for the same reason: {fault}"
+                raise BackendError(f"{cause}; the same command resumes the run")
             raise BackendError(f"the first {self.count} replies have no text: {fault}")
 
     def _fault(self, reply: ModelReply) -> str:
@@ -370,12 +370,12 @@ class _Runner:
         """Return the next request that needs no earlier reply."""
         if self.ready:
             return self.ready.popleft()
-        for one in self.requests:
-            if isinstance(one, Request):
-                return one, None
-            first = next(one, None)
+        for asked in self.requests:
+            if isinstance(asked, Request):
+                return asked, None
+            first = next(asked, None)
             if first is not None:
-                return first, one
+                return first, asked
         return None
 
     async def _ask(self, turns: list[_Turn]) -> None:

@@ -40,15 +40,15 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> list[AnswerRecord]:
     Raises:
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
     """
-    found: dict[str, AnswerRecord] = {}
+    records: dict[str, AnswerRecord] = {}
     for record in read_answer_records(path):
         if first_sample and record.sample not in {None, "1"}:
             continue
-        if first := found.get(record.id):
+        if first := records.get(record.id):
             twice = f"item {record.id[:60]!r} is answered twice, here and in row {first.row}"
             raise InputError(twice, file=path, row=record.row)
-        found[record.id] = record
-    return [*found.values()]
+        records[record.id] = record
+    return [*records.values()]
 
 
 def by_id(items: Sequence[Item]) -> dict[str, Item]:
@@ -109,14 +109,14 @@ def no_labels(
     others: list[tuple[str, str]] = []
     total = 0
     for item, answer in answers:
-        for one in [answer] if isinstance(answer, str) else sorted({*map(str, answer.values())}):
+        for label in [answer] if isinstance(answer, str) else sorted({*map(str, answer.values())}):
             total += 1
-            if not known(one):
-                others.append((item, one))
+            if not known(label):
+                others.append((item, label))
     if not others:
         return None
     first, example = max(others, key=lambda other: bool(other[1]))
-    if 2 * sum(bool(one) for _, one in others) >= total:
+    if 2 * sum(bool(text) for _, text in others) >= total:
         kind = "numbers" if form.kind == "integer" else f"labels ({listed(sorted(labels))})"
         sign = (
             example if len(example) == 1 and not example.isascii() else ""
@@ -155,14 +155,14 @@ def refuse_unreadable(
     Raises:
         DataError: all answers are empty.
     """
-    given = [one if isinstance(one, str) else "".join(one.values()) for one in answers]
-    if any(given) or not given:
+    texts = [answer if isinstance(answer, str) else "".join(answer.values()) for answer in answers]
+    if any(texts) or not texts:
         return
     counts = sorted(log.outcomes.items()) if log else []
     why = listed([f"{name.replace('_', ' ')}: {n}" for name, n in counts]) if counts else "all are empty"
     form = "log" if log else "file"
     raise DataError(
-        f"not one of {len(given)} answers can be read ({why}), so the score would say nothing of the model: check that "
+        f"not one of {len(texts)} answers can be read ({why}), so the score would say nothing of the model: check that "
         f"the {form} holds the model's replies to these items, or give {argument('force', given=True)} to count "
         "all as wrong",
         file=file,
@@ -201,7 +201,7 @@ def match(
     for item in items:
         if {"dialog_id", "question_id"} <= item.meta.keys():
             ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", item.id)
-    given: dict[ItemId, Given] = {}
+    by_item: dict[ItemId, Given] = {}
     unknown = []
     for record in records:
         if record.id not in ids:
@@ -209,14 +209,14 @@ def match(
             continue
         if log and record.answer == "" and form.criteria:
             # A model's answer that cannot be read is wrong by every criterion.
-            given[ids[record.id]] = dict.fromkeys(form.criteria, "")
+            by_item[ids[record.id]] = dict.fromkeys(form.criteria, "")
             continue
         try:
-            given[ids[record.id]] = read_answer(form, _of_form(form, record.answer))
+            by_item[ids[record.id]] = read_answer(form, _of_form(form, record.answer))
         except (AnswerTypeError, AnswerContentError, InputError) as error:
             wrong = f"the answer to item {record.id[:60]!r}: {error}"
             raise InputError(wrong, file=file, row=record.row) from error
-    return given, tuple(unknown)
+    return by_item, tuple(unknown)
 
 
 def _of_form(form: Answer, answer: Json) -> Json:

@@ -84,7 +84,7 @@ class MatchedAnswers:
             self.declared,
             self.items,
             self.given,
-            clusters={item.id: one for item, one in zip(self.items, clusters, strict=True)}
+            clusters={item.id: shared for item, shared in zip(self.items, clusters, strict=True)}
             if clusters
             else None,
             rater=rater,
@@ -100,8 +100,8 @@ class MatchedAnswers:
     def clusters(self) -> int | None:
         """Return how many clusters the answered items form; `None` if items are independent."""
         answered = [item for item in self.items if item.id in self.given]
-        found = clusters_of(answered, self.cluster) if self.cluster else None
-        return len(set(found)) if found else None
+        groups = clusters_of(answered, self.cluster) if self.cluster else None
+        return len(set(groups)) if groups else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,9 +157,9 @@ class ScoreResult:
     def per_item(self) -> dict[str, dict[str, float]]:
         """Return metric -> item -> value, without macro F1 and MCC, which are not means over items."""
         return {
-            name: {str(item): value for item, value in one.per_item.items()}
-            for name, one in self.scores.main.items()
-            if one.per_item
+            name: {str(item): value for item, value in metric.per_item.items()}
+            for name, metric in self.scores.main.items()
+            if metric.per_item
         }
 
     def explain(self, item: str | int) -> list[Judgement]:
@@ -171,13 +171,15 @@ class ScoreResult:
         Raises:
             UsageError: there is no such item, or it has no answer.
         """
-        found = next((one for one in self.answers.items if str(one.id) == str(item)), None)
-        if found is None:
+        dataset_item = next(
+            (candidate for candidate in self.answers.items if str(candidate.id) == str(item)), None
+        )
+        if dataset_item is None:
             raise UsageError(f"there is no item '{item}' to explain")
-        given = self.answers.given
-        if found.id not in given:
+        by_item = self.answers.given
+        if dataset_item.id not in by_item:
             raise UsageError(f"item '{item}' has no answer to explain")
-        return explain_points(self.answers.declared, found, given[found.id], rater=self.rater)
+        return explain_points(self.answers.declared, dataset_item, by_item[dataset_item.id], rater=self.rater)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -220,9 +222,9 @@ class ScoreResult:
 
     def __repr__(self) -> str:
         lines = [f"{self.dataset}: {self.answered} of {self.items} items answered"]
-        for name, one in self.metrics.items():
-            sure = f" [{one.interval.low:.3f}, {one.interval.high:.3f}]" if one.interval else ""
-            lines.append(f"  {name} {one.value:.3f}{sure} on {one.n} items")
+        for name, metric in self.metrics.items():
+            sure = f" [{metric.interval.low:.3f}, {metric.interval.high:.3f}]" if metric.interval else ""
+            lines.append(f"  {name} {metric.value:.3f}{sure} on {metric.n} items")
         lines += [f"  {name}: {why}" for name, why in self.missing.items()]
         return "\n".join([*lines, *(f"  warning: {sentence}" for sentence in self.warnings)])
 
@@ -297,29 +299,29 @@ def match_answers(
         read = read_replies(records, Path(source), declared, by_id(items)) if replies else None
         records = first_samples(read) if read else records
     log = read.source if read else None
-    found, unknown = match(records, items, declared.answer, file=source, log=log)
-    given = [(str(item), one) for item, one in found.items() if not isinstance(one, tuple)]
+    by_item, unknown = match(records, items, declared.answer, file=source, log=log)
+    texts = [(str(item), answer) for item, answer in by_item.items() if not isinstance(answer, tuple)]
     if not force:
-        refuse_unreadable((one for _, one in given), log, source)
-    strange = None if log else no_labels(given, declared.answer, declared.answer.labels, source)
+        refuse_unreadable((answer for _, answer in texts), log, source)
+    strange = None if log else no_labels(texts, declared.answer, declared.answer.labels, source)
     if cluster is not None:
-        _check_cluster(cluster, [item for item in items if item.id in found] or items)
+        _check_cluster(cluster, [item for item in items if item.id in by_item] or items)
     return MatchedAnswers(
-        declared, items, found, unknown, source, str(file), cluster or declared.cluster, log, strange
+        declared, items, by_item, unknown, source, str(file), cluster or declared.cluster, log, strange
     )
 
 
 def _check_cluster(field: str, items: Sequence[Item]) -> None:
     """Raise an error if no item has the field, or if all items have the same value."""
-    found = clusters_of(items, field)
-    if found is None:
+    clusters = clusters_of(items, field)
+    if clusters is None:
         known = dict.fromkeys(
             name
             for item in items
             for name in (*(item.inputs if isinstance(item.inputs, Mapping) else {}), *item.meta)
         )
         raise UsageError(f"{argument('cluster')}: there is no field '{field}' ({choices(field, [*known])})")
-    if len(items) > 1 and len(set(found)) == 1:
+    if len(items) > 1 and len(set(clusters)) == 1:
         raise DataError(
             f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the "
             "same value, so there is no "
@@ -331,11 +333,11 @@ def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | P
     """Refuse items of another dataset: its metrics would give a meaningless score without an error."""
     asked = set(declared.fields)
     inputs = [item.inputs for item in items]
-    if asked and inputs and not any(isinstance(one, Mapping) and asked & one.keys() for one in inputs):
+    if asked and inputs and not any(isinstance(entry, Mapping) and asked & entry.keys() for entry in inputs):
         first = inputs[0]
-        found = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
+        fields = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
         raise InputError(
-            f"its items have {found}, but those of {declared.title} have "
+            f"its items have {fields}, but those of {declared.title} have "
             f"{listed(declared.fields)}; is it a file of another dataset?",
             file=data,
             field="inputs",
@@ -344,16 +346,16 @@ def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | P
 
 def _records(answers: Frame | Mapping[str, Json]) -> list[AnswerRecord]:
     """Convert answers in memory to the records of a file of answers."""
-    given: list[tuple[str, Json]]
+    pairs: list[tuple[str, Json]]
     if isinstance(answers, Mapping):
-        given = [(str(name), answer) for name, answer in answers.items()]
+        pairs = [(str(name), answer) for name, answer in answers.items()]
     elif is_frame(answers):
         rows = records_of(polars_of(answers))
         if rows and not {"id", "answer"} <= rows[0].keys():
             raise UsageError("a table needs the columns id and answer", field=argument("answers"))
-        given = [(str(row["id"]), row["answer"] or "") for row in rows]
+        pairs = [(str(row["id"]), row["answer"] or "") for row in rows]
     else:
         raise UsageError("takes a file, a table or a mapping", field=argument("answers"))
-    if len({name for name, _ in given}) < len(given):
+    if len({name for name, _ in pairs}) < len(pairs):
         raise UsageError("answers an item twice", field=argument("answers"))
-    return [AnswerRecord(row, name, answer) for row, (name, answer) in enumerate(given, start=1)]
+    return [AnswerRecord(row, name, answer) for row, (name, answer) in enumerate(pairs, start=1)]

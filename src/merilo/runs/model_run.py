@@ -140,7 +140,7 @@ class RunPlan:
     @property
     def usd(self) -> float | None:
         """The most that the run is expected to cost in US dollars; `None` without a price."""
-        known = [one.usd for one in self.datasets.values() if one.usd is not None]
+        known = [dataset.usd for dataset in self.datasets.values() if dataset.usd is not None]
         return sum(known) if known else None
 
     def to_dict(self) -> dict[str, Json]:
@@ -148,7 +148,7 @@ class RunPlan:
         return {
             "model": self.model,
             "usd": self.usd,
-            "datasets": {name: one.to_dict() for name, one in self.datasets.items()},
+            "datasets": {name: dataset.to_dict() for name, dataset in self.datasets.items()},
         }
 
 
@@ -156,7 +156,9 @@ def rendered(request: Request) -> dict[str, Json]:
     """Return a request as JSON."""
     content: dict[str, Json] = {"item": request.item, "sha256": request.sha256}
     if request.messages:
-        content["messages"] = [{"role": one.role, "content": one.text} for one in request.messages]
+        content["messages"] = [
+            {"role": message.role, "content": message.text} for message in request.messages
+        ]
     else:
         content["prompt"] = request.prompt
     if request.choices:
@@ -173,9 +175,10 @@ def rendered(request: Request) -> dict[str, Json]:
 def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
     requests = tuple(asked.first_requests())
     times = asked.samples
-    prompt = sum(estimated_tokens(one) * max(1, len(one.choices)) for one in requests) * times
+    prompt = sum(estimated_tokens(request) * max(1, len(request.choices)) for request in requests) * times
     completion = sum(
-        len(one.choices) if one.choices else one.max_tokens or UNLIMITED_TOKENS for one in requests
+        len(request.choices) if request.choices else request.max_tokens or UNLIMITED_TOKENS
+        for request in requests
     )
     return DatasetPlan(
         asked.declared.title,
@@ -306,7 +309,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         MeriloError: as `run`.
     """
     with event_loop() as loop, _prepared(options, loop) as prepared:
-        plans = {one.declared.name: _dataset(one, options.price) for one in prepared.asked}
+        plans = {dataset.declared.name: _dataset(dataset, options.price) for dataset in prepared.asked}
         return RunPlan(prepared.record.model.name, plans)
 
 
@@ -317,7 +320,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         sources = item_sources(options.datasets, options.data)
     else:
         sources = [study_source(options.study, options.datasets)]
-    folders = [str(one.file.parent.resolve()) for one in sources if one.declared.media]
+    folders = [str(source.file.parent.resolve()) for source in sources if source.declared.media]
     media = options.data or (Path(os.path.commonpath(folders)) if folders else None)
     media = media.parent if media is not None and media.is_file() else media
     if isinstance(options.model, str):
@@ -325,7 +328,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             options.model,
             options.model_args,
             options.settings,
-            [_material(one, options.settings) for one in sources],
+            [_material(source, options.settings) for source in sources],
             media,
         )
     else:
@@ -340,7 +343,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
                 builtin=backend.abilities.builtin,
             ),
             settings=options.settings,
-            datasets={one.declared.name: one.record() for one in asked},
+            datasets={dataset.declared.name: dataset.record() for dataset in asked},
             commands=(_command(options),),
         )
         yield _Prepared(options, backend, asked, record)
@@ -374,7 +377,7 @@ def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
     """Check a backend's log-likelihoods before they are trusted."""
     if prepared.record.model.builtin or not isinstance(prepared.options.model, str):
         return
-    if any(one.mode == "loglikelihood" for one in prepared.record.datasets.values()):
+    if any(dataset.mode == "loglikelihood" for dataset in prepared.record.datasets.values()):
         from merilo.models.backends.self_check import self_check  # noqa: PLC0415 - only log-likelihoods need it
 
         loop(self_check(prepared.backend))
@@ -386,13 +389,13 @@ def _ask(
     sources: list[Requests] = []
     left = answered = 0
     usd = 0.0
-    for one in prepared.asked:
-        name = one.declared.name
-        known = log.earlier(name, replies=one.is_dialogue)
+    for dataset in prepared.asked:
+        name = dataset.declared.name
+        known = log.earlier(name, replies=dataset.is_dialogue)
         usd += log.spent(name)
         done = len(known)
-        answered, left = answered + done, left + max(0, one.count - done)
-        sources.append(one.requests(known))
+        answered, left = answered + done, left + max(0, dataset.count - done)
+        sources.append(dataset.requests(known))
     for cut in log.cut:
         say(f"{cut}; its request is asked again")
     if left:
@@ -412,30 +415,34 @@ def _result(
     *,
     watch: Watch,
 ) -> RunResult:
-    found: dict[str, DatasetRun] = {}
+    scored_datasets: dict[str, DatasetRun] = {}
     notes: list[str] = []
-    for one in prepared.asked:
-        name = one.declared.name
-        scored = scored_dataset(folder, name, one.source)
+    for dataset in prepared.asked:
+        name = dataset.declared.name
+        scored = scored_dataset(folder, name, dataset.source)
         write_answers(folder.path, scored.answers)
-        if one.declared.answer.kind == "program" and scored.answers.answers:
-            note = run_programs(folder, one.source, watch)
+        if dataset.declared.answer.kind == "program" and scored.answers.answers:
+            note = run_programs(folder, dataset.source, watch)
             notes += [note] if note else []
-            scored = scored_dataset(folder, name, one.source)
-        if one.refused:
+            scored = scored_dataset(folder, name, dataset.source)
+        if dataset.refused:
             notes.append(
-                f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have "
+                f"{dataset.declared.title}: {len(dataset.refused)} of {len(dataset.source.split)} items have "
                 "media that the backend does not take, and are left out"
             )
         notes += scored.answers.warnings()
-        found[name] = scored
-    if bundled := [one.declared.title for one in prepared.asked if one.source.place == BUNDLED_NAME]:
+        scored_datasets[name] = scored
+    if bundled := [
+        dataset.declared.title for dataset in prepared.asked if dataset.source.place == BUNDLED_NAME
+    ]:
         notes.append(
             f"{listed(bundled)}: the items are examples included in Merilo, not the benchmark's test"
         )
     if prepared.record.model.builtin:
         notes.append(f"{prepared.record.model.name} is a built-in respondent, not a model")
-    return RunResult(folder, found, done.stopped, seconds, done.answered + done.failed, tuple(notes))
+    return RunResult(
+        folder, scored_datasets, done.stopped, seconds, done.answered + done.failed, tuple(notes)
+    )
 
 
 def run_programs(folder: RunFolder, source: ItemSource, watch: Watch) -> str:

@@ -65,7 +65,7 @@ class ProgramScores:
     @property
     def metrics(self) -> dict[str, Score]:
         """Return "pass@1" and others, each with `value`, `n`, `interval` and `per_item`."""
-        return {one.name: one for one in self.scores}
+        return {score.name: score for score in self.scores}
 
     @property
     def rate(self) -> float:
@@ -91,12 +91,12 @@ class ProgramScores:
             "warnings": list(self.warnings),
             "resumed": self.resumed,
             "seconds": round(self.seconds, 3),
-            "per_problem": [self._problem(one) for one in tally.problems],
+            "per_problem": [self._problem(problem) for problem in tally.problems],
             "provenance": self.provenance.to_json(),
         }
 
     def __repr__(self) -> str:
-        return "\n".join(f"{one.name} {one.value:.4f} on {one.n} problems" for one in self.scores)
+        return "\n".join(f"{score.name} {score.value:.4f} on {score.n} problems" for score in self.scores)
 
     def _problem(self, tally: ProblemTally) -> dict[str, Json]:
         return {
@@ -130,12 +130,12 @@ def refuse_places(
     """Refuse outputs that overwrite a file or cannot be written, and a packages folder that holds gold answers."""
     if Path("-") in read:
         raise UsageError("standard input cannot be used, because the file is read twice; save it as a file")
-    kept = [out / name for name in KEPT] if out else []
-    written = [*kept, *(one for one in (outputs, json_file) if one)]
+    job_files = [out / name for name in KEPT] if out else []
+    written = [*job_files, *(output for output in (outputs, json_file) if output)]
     for path in written:
         refuse_existing(path, force=True, needed=read)
     if out and not (out / VERDICTS).exists():
-        for path in kept:
+        for path in job_files:
             if path.exists():
                 raise OutputError(
                     f"exists already, and without a {VERDICTS} beside it cannot be overwritten; choose another folder",
@@ -153,10 +153,10 @@ def refuse_places(
     for path in written:
         refuse_unwritable(path)
     # The outputs of correct programs reveal as much as the gold answers.
-    for one in [*read, *written] if packages and packages.is_dir() else []:
-        if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
+    for file in [*read, *written] if packages and packages.is_dir() else []:
+        if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(str(packages))):
             raise UsageError(
-                f"'{packages}' contains {one}, which programs must not see; choose another folder",
+                f"'{packages}' contains {file}, which programs must not see; choose another folder",
                 field=argument("packages"),
             )
 
@@ -182,21 +182,21 @@ def unwatched(_: int, __: int) -> Iterator[Callable[[object], None]]:
 
 
 def _seed_checks(
-    problems: Mapping[str, Problem], given: str | None, header: dict[str, Json], drawn: dict[str, Json]
+    problems: Mapping[str, Problem], chosen_seed: str | None, header: dict[str, Json], drawn: dict[str, Json]
 ) -> None:
     """Give the seed of tests that checks draw to what is asked, or to what is drawn if nobody chose it."""
     if any(isinstance(problem.tests, Check) for problem in problems.values()):
-        if given is not None and not _SEED.fullmatch(given):
+        if chosen_seed is not None and not _SEED.fullmatch(chosen_seed):
             raise UsageError("must be 1 to 100 ASCII characters without spaces", field=argument("judge_seed"))
-        (drawn if given is None else header)["judge_seed"] = given or new_judge_seed()
-    elif given is not None:
+        (drawn if chosen_seed is None else header)["judge_seed"] = chosen_seed or new_judge_seed()
+    elif chosen_seed is not None:
         raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
 
 
 def _recorded(options: Mapping[str, Json], jail: Mapping[str, Json], rows: Path, items: Path) -> Provenance:
     """Return the command that gives the same result, and the files that it reads."""
     command = command_line(
-        "code score", [rows], {name: one for name, one in options.items() if one is not False}, {}
+        "code score", [rows], {name: value for name, value in options.items() if value is not False}, {}
     )
     return provenance(command, [rows, items], {**options, "jail": {**jail}})
 
@@ -233,31 +233,31 @@ def score_programs(
         DataError: a problem has no completions and `partial` is not given, or a problem has no expected outputs.
         MissingPartError: no sandbox is installed.
     """
-    if any(one < 1 for one in k):
+    if any(value < 1 for value in k):
         raise UsageError("takes whole numbers of at least 1", field=argument("k"))
-    given = ProgramSettings.of(chosen, settings)
+    sandbox = ProgramSettings.of(chosen, settings)
     rows, items = Path(completions), Path(data)
     folder, submission = (None if path is None else Path(path) for path in (out, outputs))
-    library = None if given.packages is None else Path(given.packages)
-    given = replace(given, packages=library)
-    jails = Jails(Limits(wall_seconds=given.timeout, memory_bytes=given.memory << 20), given)
+    library = None if sandbox.packages is None else Path(sandbox.packages)
+    sandbox = replace(sandbox, packages=library)
+    jails = Jails(Limits(wall_seconds=sandbox.timeout, memory_bytes=sandbox.memory << 20), sandbox)
     refuse_places([rows, items], library, folder, submission)
     problems = read_problems(items)
     census = count_completions(rows, problems)
-    _refuse_gaps(problems, census, rows, items, partial=given.partial, outputs=submission)
+    _refuse_gaps(problems, census, rows, items, partial=sandbox.partial, outputs=submission)
     jail = jails.described()
     header: dict[str, Json] = {
         "completions": census.sha256,
         "data": sha256(items),
         **jail,
-        "retries": given.retries,
+        "retries": sandbox.retries,
     }
     drawn: dict[str, Json] = {}
     (header if submission else drawn)["answers"] = WHOLE if submission else SHORTENED
-    _seed_checks(problems, given.judge_seed, header, drawn)
+    _seed_checks(problems, sandbox.judge_seed, header, drawn)
     begun = time.monotonic()
     with open_ledger(folder / VERDICTS if folder else None, header, drawn) as ledger:
-        job = Job(problems, rows, census, given.retries, given.workers)
+        job = Job(problems, rows, census, sandbox.retries, sandbox.workers)
         if seed := ledger.header.get("judge_seed"):
             job = replace(job, judge_seed=str(seed))
         with watch(census.generations, ledger.resumed) as tell:
@@ -265,14 +265,14 @@ def score_programs(
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.verdicts)
         options: dict[str, Json] = {
-            "data": shown(items), "k": ",".join(map(str, k)) or None, **given.parameters(), "judge_seed": seed,
-            "python": named(given.python), "packages": named(library), "out": named(folder),
+            "data": shown(items), "k": ",".join(map(str, k)) or None, **sandbox.parameters(), "judge_seed": seed,
+            "python": named(sandbox.python), "packages": named(library), "out": named(folder),
             "outputs": named(submission),
         }  # fmt: skip
-        made = _recorded(options, jail, rows, items)
-        asked, jailed = tuple(k), not given.unsafe_no_sandbox
+        record = _recorded(options, jail, rows, items)
+        asked, jailed = tuple(k), not sandbox.unsafe_no_sandbox
         result = _scores(
-            tally, census, ledger, entries, asked=asked, seconds=seconds, made=made, jailed=jailed
+            tally, census, ledger, entries, asked=asked, seconds=seconds, record=record, jailed=jailed
         )
         if submission:
             write_outputs(submission, problems, entries, ledger)
@@ -318,7 +318,7 @@ def _scores(
     *,
     asked: tuple[int, ...],
     seconds: float,
-    made: Provenance,
+    record: Provenance,
     jailed: bool,
 ) -> ProgramScores:
     people = None
@@ -337,16 +337,17 @@ def _scores(
     if gaps := unanswered(census.counts):
         warnings.append(f"{gaps}; they are left out")
     warnings += [
-        f"the check of problem {one.problem.id} raised {one.suspect} on every answer; the check itself may be wrong"
-        for one in tally.problems
-        if one.suspect
+        f"the check of problem {row.problem.id} raised {row.suspect} on every answer; "
+        "the check itself may be wrong"
+        for row in tally.problems
+        if row.suspect
     ]
-    closed = any(one.problem.is_closed for one in tally.problems)
+    closed = any(problem.problem.is_closed for problem in tally.problems)
     if closed:
         warnings.append("some problems have no outputs to compare with, so pass@k is not computed")
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
     scores = [tally.score(k) for k in ks if k not in refused]
     return ProgramScores(
-        tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, made, people
+        tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, record, people
     )

@@ -84,7 +84,7 @@ class ItemExplanation:
         return {
             "dataset": self.dataset,
             "item": self.item,
-            "samples": [one.to_dict() for one in self.samples],
+            "samples": [sample.to_dict() for sample in self.samples],
         }
 
 
@@ -107,21 +107,21 @@ def explain_item(
     name, number = _find(folder.record, item)
     record = folder.record.datasets[name]
     asked = _asked_again(folder.record, record, data)
-    by_id = {str(one.id): one for one in asked.split}
+    by_id = {str(own_item.id): own_item for own_item in asked.split}
     table = read_log(log_path(run, name))
     replies = {(row["item"], row["sample"]): reply_of(row) for row in table.iter_rows(named=True)}
-    samples = sorted(sample for one, sample in replies if one == number)
+    samples = sorted(sample for name_of_item, sample in replies if name_of_item == number)
     if not samples:
         raise UsageError(f"item {number} of {record.title} has no reply yet")
-    found = tuple(_explained(asked, by_id[number], sample, replies, rater) for sample in samples)
-    return ItemExplanation(name, record.title, number, found)
+    explanations = tuple(_explained(asked, by_id[number], sample, replies, rater) for sample in samples)
+    return ItemExplanation(name, record.title, number, explanations)
 
 
 def _find(record: RunRecord, item: str) -> tuple[str, str]:
     name, colon, number = item.partition(":")
     if colon and name.lower() in record.datasets and number in record.datasets[name.lower()].hashes:
         return name.lower(), number
-    holding = [name for name, one in record.datasets.items() if item in one.hashes]
+    holding = [name for name, dataset in record.datasets.items() if item in dataset.hashes]
     if len(holding) > 1:
         raise UsageError(
             f"{' and '.join(holding)} have an item '{item}': name one as {holding[0]}:{item}",
@@ -173,7 +173,7 @@ def _earlier(
         for turn in before
         if (str(turn.id), sample) in replies
     )
-    return [(turn, found.answer if found.outcome == "answered" else None) for turn, found in read]
+    return [(turn, extracted.answer if extracted.outcome == "answered" else None) for turn, extracted in read]
 
 
 def _judged(
@@ -187,7 +187,7 @@ def _judged(
         str(item.id), 1, extracted.answer if extracted.answer is not None else "", extracted.outcome
     )
     try:
-        _, given, _ = sampled(declared, [item], [answer])
-        return tuple(explain_points(declared, item, given[item.id], rater=rater)), ""
+        _, by_item, _ = sampled(declared, [item], [answer])
+        return tuple(explain_points(declared, item, by_item[item.id], rater=rater)), ""
     except MeriloError as error:
         return (), error.marked

@@ -70,16 +70,16 @@ def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
         raise UsageError(
             f"the study {shown(folder.path)} is about {declared.title}; leave {argument('datasets')} out"
         )
-    held = folder.items()
-    for one in held:
-        if render(one.item, declared) != one.prompt:
+    tasks = folder.items()
+    for task in tasks:
+        if render(task.item, declared) != task.prompt:
             raise InputError(
-                f"the prompt of item {one.item.id} is not what its instruction and inputs give, so "
+                f"the prompt of item {task.item.id} is not what its instruction and inputs give, so "
                 "a model cannot be asked what "
                 "people saw; create the study again",
                 file=folder.path / "items.jsonl",
             )
-    items = tuple(one.item for one in held)
+    items = tuple(task.item for task in tasks)
     split = Split("test", items, lengths=dialogue_lengths(items))
     own = folder.path / folder.plan.dataset
     name = str(own) if own.exists() else folder.plan.dataset
@@ -122,7 +122,7 @@ class DatasetRun:
         if self.declared.answer.kind == "program":  # its metrics are means over items
             return score.n, len(answers)
         if score.n == len(answers):  # some samples may be missing
-            return len({one.item for one in answers}), score.n
+            return len({answer.item for answer in answers}), score.n
         return -(-score.n // samples), score.n
 
     @property
@@ -141,10 +141,10 @@ class DatasetRun:
             "prompts": self.record.prompts,
             "shots": self.record.shots,
             "outcomes": self.outcomes.to_dict(),
-            "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
+            "unanswered": [dict(request._asdict()) for request in self.answers.unanswered],
             "unreadable": [
-                {"item": one.item, "sample": one.sample, "reason": one.rule}
-                for one in self.answers.unreadable
+                {"item": answer.item, "sample": answer.sample, "reason": answer.rule}
+                for answer in self.answers.unreadable
             ],
             "metrics": {} if self.scores is None else self.scores.to_dict(),
             "extract": self.answers.manner,
@@ -184,12 +184,12 @@ class RunResult:
     @property
     def is_complete(self) -> bool:
         """Whether everything was asked and no request failed."""
-        return all(one.is_complete for one in self.datasets.values())
+        return all(dataset.is_complete for dataset in self.datasets.values())
 
     def to_dict(self) -> dict[str, Json]:
         """Return the run as JSON, as `merilo run --json` prints it."""
         model = self.folder.record.model
-        known = [one.answers.usd for one in self.datasets.values() if one.answers.usd is not None]
+        known = [dataset.answers.usd for dataset in self.datasets.values() if dataset.answers.usd is not None]
         return {
             "run": str(self.folder.path),
             "model": {
@@ -203,20 +203,20 @@ class RunResult:
             "asked": self.asked,
             "seconds": self.seconds,
             "usd": sum(known) if known else None,
-            "datasets": {name: one.to_dict() for name, one in self.datasets.items()},
+            "datasets": {name: dataset.to_dict() for name, dataset in self.datasets.items()},
             "notes": list(map(for_library, self.notes)),
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.model}: {self.folder.path}"]
-        for one in self.datasets.values():
-            told = [
-                f"{name} {score.value:.4f} ({_counted(*one.counts(score))})"
-                for name, score in one.metrics.items()
+        for dataset in self.datasets.values():
+            figures = [
+                f"{name} {score.value:.4f} ({_counted(*dataset.counts(score))})"
+                for name, score in dataset.metrics.items()
             ]
-            outcomes = str(one.outcomes)
+            scores = listed(figures) or for_library(dataset.reason)
             lines.append(
-                f"{one.declared.title}: {listed(told) or for_library(one.reason)}{f'; {outcomes}' if outcomes else ''}"
+                f"{dataset.declared.title}: " + "; ".join(filter(None, [scores, str(dataset.outcomes)]))
             )
         return "\n".join(lines)
 
@@ -248,12 +248,12 @@ def score_run(
     rater = rater_of(rudetox_models, rudetox_curves)
     items = None if data is None else Path(data)
     with collecting_later():
-        found = {
+        scored = {
             name: scored_dataset(folder, name, source_of(record, items), rater=rater)
             for name, record in folder.record.datasets.items()
         }
-    warnings = [told for one in found.values() for told in one.answers.warnings()]
-    return RunResult(folder, found, notes=(*cut_notes(folder), *warnings))
+    warnings = [warning for dataset in scored.values() for warning in dataset.answers.warnings()]
+    return RunResult(folder, scored, notes=(*cut_notes(folder), *warnings))
 
 
 def cut_notes(folder: RunFolder) -> tuple[str, ...]:
@@ -277,8 +277,8 @@ def scored_dataset(
     """
     record = folder.record.datasets[name]
     refuse_other_items(record, source.split.items, source.file)
-    held = by_id(source.split.items)
-    asked = {name: held[name] for name in record.hashes}
+    by_name = by_id(source.split.items)
+    asked = {name: by_name[name] for name in record.hashes}
     items = [*asked.values()]
     answers = answers_in(
         replies_of_run(folder.path, source.declared),
@@ -286,17 +286,17 @@ def scored_dataset(
         samples=record.samples,
         manner=folder.record.settings.manner,
     )
-    found = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
+    unscored = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
     rated = source.declared.rated
     if not rated and not any(map(has_gold, items)):
-        return replace(found, reason="the test is closed: its items have no gold answers")
+        return replace(unscored, reason="the test is closed: its items have no gold answers")
     if source.declared.answer.kind == "program":
-        return _scored_programs(folder, found, items)
+        return _scored_programs(folder, unscored, items)
     if not answers.answers:
-        return replace(found, reason="there are no answers")
-    expanded, given, clusters = sampled(source.declared, items, answers.answers)
-    scores = score_answers(source.declared, expanded, given, rater=rater, clusters=clusters)
-    return replace(found, scores=scores)
+        return replace(unscored, reason="there are no answers")
+    expanded, by_item, clusters = sampled(source.declared, items, answers.answers)
+    scores = score_answers(source.declared, expanded, by_item, rater=rater, clusters=clusters)
+    return replace(unscored, scores=scores)
 
 
 def sampled(
@@ -308,24 +308,26 @@ def sampled(
     mean over all answers; the answers to one item are in one cluster, which the intervals take into account.
     """
     ids: dict[str, ItemId] = {str(item.id): item.id for item in items}
-    samples = max((one.sample for one in answers), default=1)
+    samples = max((answer.sample for answer in answers), default=1)
     if samples == 1:
-        return items, {ids[one.item]: _given(declared, one) for one in answers}, None
+        return items, {ids[answer.item]: _given(declared, answer) for answer in answers}, None
     groups = clusters_for(items, declared.cluster, None) or [item.id for item in items]
     grouped = {str(item.id): (item, group) for item, group in zip(items, groups, strict=True)}
     expanded: list[Item] = []
-    given: dict[ItemId, Given] = {}
+    by_item: dict[ItemId, Given] = {}
     clusters: dict[ItemId, Hashable] = {}
-    for one in answers:
-        item, group = grouped[one.item]
-        name = f"{one.item}#{one.sample}"
-        expanded.append(_copy(item, name, one.sample))
-        given[name], clusters[name] = _given(declared, one), group
+    for answer in answers:
+        item, group = grouped[answer.item]
+        name = f"{answer.item}#{answer.sample}"
+        expanded.append(_copy(item, name, answer.sample))
+        by_item[name], clusters[name] = _given(declared, answer), group
     if "grade_norm" in declared.metrics:
         # Unanswered questions are part of their variant.
-        expanded = [_copy(item, f"{item.id}#{one}", one) for one in range(1, samples + 1) for item in items]
+        expanded = [
+            _copy(item, f"{item.id}#{number}", number) for number in range(1, samples + 1) for item in items
+        ]
         clusters = {item.id: item.id for item in expanded}
-    return expanded, given, clusters
+    return expanded, by_item, clusters
 
 
 def _copy(item: Item, name: str, sample: int) -> Item:
@@ -343,18 +345,18 @@ def _given(declared: Dataset, answer: ReadAnswer) -> Given:
     return dict.fromkeys(declared.answer.criteria, "") if declared.answer.criteria else ""
 
 
-def _scored_programs(folder: RunFolder, found: DatasetRun, items: Sequence[Item]) -> DatasetRun:
-    results = folder.path / f"{found.declared.name}.json"
+def _scored_programs(folder: RunFolder, dataset_run: DatasetRun, items: Sequence[Item]) -> DatasetRun:
+    results = folder.path / f"{dataset_run.declared.name}.json"
     if not results.is_file():
-        return replace(found, reason="the programs have not been run in the sandbox")
+        return replace(dataset_run, reason="the programs have not been run in the sandbox")
     try:
-        given, _ = match(read_sheet(results), items, found.declared.answer, file=results)
-        return replace(found, scores=score_answers(found.declared, items, given))
+        by_item, _ = match(read_sheet(results), items, dataset_run.declared.answer, file=results)
+        return replace(dataset_run, scores=score_answers(dataset_run.declared, items, by_item))
     except DataError as error:
-        return replace(found, reason=error.marked)
+        return replace(dataset_run, reason=error.marked)
 
 
 def _refused(source: ItemSource, record: DatasetRecord) -> int:
     """Count the items that were left out because of their media."""
-    held = len(source.split) if record.limit is None else min(record.limit, len(source.split))
-    return max(0, held - len(record.hashes)) if source.declared.media else 0
+    available = len(source.split) if record.limit is None else min(record.limit, len(source.split))
+    return max(0, available - len(record.hashes)) if source.declared.media else 0

@@ -112,7 +112,7 @@ class ChatCompletions(OpenAIServer):
 
     Args:
         name: `openai-chat-completions` or `local-chat-completions`.
-        given: the backend's arguments.
+        arguments: the backend's arguments.
         media_folder: the folder that the paths of pictures are below.
 
     Raises:
@@ -122,9 +122,9 @@ class ChatCompletions(OpenAIServer):
 
     _form = ChatReply
 
-    def __init__(self, name: str, given: Mapping[str, str], media_folder: Path | None) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, str], media_folder: Path | None) -> None:
         of_openai = name == "openai-chat-completions"
-        args = self._args = ChatArguments.read(name, given, OPENAI.key)
+        args = self._args = ChatArguments.read(name, arguments, OPENAI.key)
         thinks = of_openai and bool(_THINKS.match(args.model))
         self._images = of_openai if args.images is None else args.images
         self._stops = not thinks
@@ -184,7 +184,7 @@ class AnthropicChat(ServerBackend):
     """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse a temperature.
 
     Args:
-        given: the backend's arguments.
+        arguments: the backend's arguments.
         media_folder: the folder that the paths of pictures are below.
 
     Raises:
@@ -194,8 +194,8 @@ class AnthropicChat(ServerBackend):
 
     _form = Message
 
-    def __init__(self, given: Mapping[str, str], media_folder: Path | None) -> None:
-        args = self._args = AnthropicArguments.read("anthropic-chat", given, ANTHROPIC.key)
+    def __init__(self, arguments: Mapping[str, str], media_folder: Path | None) -> None:
+        args = self._args = AnthropicArguments.read("anthropic-chat", arguments, ANTHROPIC.key)
         self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
         self._budget = args.thinking if isinstance(args.thinking, int) else 0

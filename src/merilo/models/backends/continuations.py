@@ -40,7 +40,7 @@ class Completions(OpenAIServer):
 
     Args:
         name: `local-completions` or `openai-completions`.
-        given: the backend's arguments.
+        arguments: the backend's arguments.
 
     Raises:
         UsageError: an argument has the wrong value.
@@ -50,9 +50,9 @@ class Completions(OpenAIServer):
     _args: CompletionArguments
     _form = Continuation
 
-    def __init__(self, name: str, given: Mapping[str, str]) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, str]) -> None:
         of_openai = name == "openai-completions"
-        args = self._args = CompletionArguments.read(name, given, OPENAI.key)
+        args = self._args = CompletionArguments.read(name, arguments, OPENAI.key)
         self._tokenizer_kind = args.tokenizer_backend or ("tiktoken" if of_openai else "huggingface")
         url = server_address(args, OPENAI, "/completions", own=of_openai)
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
@@ -126,15 +126,15 @@ class Completions(OpenAIServer):
         def read(form: Continuation) -> ModelReply:
             try:
                 # lm-eval sums from a place in the list: another number of tokens would shift it.
-                given = len(form.choices[0]["logprobs"]["token_logprobs"]) - 1
+                scored_tokens = len(form.choices[0]["logprobs"]["token_logprobs"]) - 1
                 (value, _), *_ = self._lm.parse_logprobs({"choices": form.choices[:1]}, ctxlens=[start])
             except (KeyError, TypeError, ValueError, AssertionError):
                 what = "the server gives no log-probabilities of the prompt (it ignores echo or logprobs)"
                 return ModelReply(finish="failed", error=what)
-            if given != length:
+            if scored_tokens != length:
                 what = (
-                    f"the server gives log-probabilities of {given} tokens and the tokenizer makes {length} of the "
-                    "text; name the model's own tokenizer by tokenizer=..., or add_bos_token=True"
+                    f"the server gives log-probabilities of {scored_tokens} tokens and the tokenizer makes {length} of "
+                    "the text; name the model's own tokenizer by tokenizer=..., or add_bos_token=True"
                 )
                 return ModelReply(finish="failed", error=what)
             if not isfinite(value):

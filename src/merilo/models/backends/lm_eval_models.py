@@ -56,10 +56,10 @@ class GenerationRecord:
 
     def of(self, context: str, text: str) -> tuple[int, bool]:
         """Return the tokens that a text was generated as, and whether the model or a stop string ended it."""
-        made = self._made[context, text]
-        if not made:
+        texts = self._made[context, text]
+        if not texts:
             return len(self._lm.tok_encode(text)), False
-        tokens, whole = made.pop(0)
+        tokens, whole = texts.pop(0)
         ends = {self._lm.eot_token_id, getattr(getattr(self._lm, "tokenizer", None), "pad_token_id", None)}
         length = next((place + 1 for place, token in enumerate(tokens) if token in ends), len(tokens))
         ended = bool(tokens) and tokens[length - 1] in ends
@@ -193,8 +193,8 @@ class LocalModel:
             longest = len(self._lm.tok_encode(context)) + self._most(request)
         if longest <= limit:
             return None
-        told = f"{longest} tokens are {longest - limit} too many for the model's context of {limit}"
-        return ModelReply(finish="too_long", error=told, attempts=0)
+        excess = f"{longest} tokens are {longest - limit} too many for the model's context of {limit}"
+        return ModelReply(finish="too_long", error=excess, attempts=0)
 
     def _most(self, request: Request) -> int:
         return request.max_tokens or self._args.max_gen_toks
@@ -210,8 +210,8 @@ class LocalModel:
         values: dict[int, float] = {}
         for places in passes_without_collisions(encoded):
             instances = _instances("loglikelihood", [pairs[place] for place in places])
-            found = self._lm.loglikelihood(instances, disable_tqdm=True)
-            values.update((place, float(value)) for place, (value, _) in zip(places, found, strict=True))
+            scores = self._lm.loglikelihood(instances, disable_tqdm=True)
+            values.update((place, float(value)) for place, (value, _) in zip(places, scores, strict=True))
         replies, first = [], 0
         for request in requests:
             own = range(first, first + len(request.choices))
@@ -296,12 +296,12 @@ def _instances(kind: str, pairs: Sequence[tuple[str, Any]]) -> list[Any]:
     return [Instance(kind, {}, pair, place) for place, pair in enumerate(pairs)]
 
 
-def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
+def open_local_model(name: str, arguments: Mapping[str, str]) -> LocalModel:
     """Load local weights.
 
     Args:
         name: a name of `LOCAL_BACKENDS`.
-        given: the arguments of lm-eval's class, and `apply_chat_template`, `think_end_token`, `max_gen_toks`.
+        arguments: the arguments of lm-eval's class, and `apply_chat_template`, `think_end_token`, `max_gen_toks`.
 
     Raises:
         UsageError: an argument is unknown or has the wrong value.
@@ -313,22 +313,22 @@ def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
         from lm_eval.api.registry import get_model  # noqa: PLC0415 - an extra
         from lm_eval.utils import handle_arg_string  # noqa: PLC0415 - an extra
 
-        made = cast("type[Any]", get_model(name))
+        kind = cast("type[Any]", get_model(name))
     except ImportError as error:
         raise _missing(name, error) from error
-    parameters = inspect.signature(made.__init__).parameters
+    parameters = inspect.signature(kind.__init__).parameters
     # lm-eval's classes pass arguments that they do not name to the library below them.
-    passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    args = LocalArguments.read(name, given, others={*parameters, *(given if passes_on else ())})
+    passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    args = LocalArguments.read(name, arguments, others={*parameters, *(arguments if passes_on else ())})
     own = LocalArguments.model_fields.keys() - {"pretrained"}
     passed = {
         key: value if key in _TEXTS else handle_arg_string(value)
-        for key, value in given.items()
+        for key, value in arguments.items()
         if key not in own
     }
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            lm = made(**passed, batch_size=args.batch_size)
+            lm = kind(**passed, batch_size=args.batch_size)
     except ImportError as error:
         raise _missing(name, error) from error
     except Exception as error:

@@ -39,21 +39,23 @@ def parse_model_arguments(text: str) -> dict[str, str]:
     """
     if text.lstrip().startswith("{"):
         try:
-            given = json.loads(text)
+            values = json.loads(text)
         except (ValueError, RecursionError) as error:
             _wrong(f"starts as a JSON object and is none: {shortened(str(error))}")
-        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
-    found: dict[str, str] = {}
+        return {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()
+        }
+    arguments: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
             _wrong(
                 f"takes NAME=VALUE, separated by commas, not {shortened(part)!r}; values with commas need a JSON object"
             )
-        if name.strip() in found:
+        if name.strip() in arguments:
             _wrong(f"names {name.strip()!r} twice")
-        found[name.strip()] = value.strip()
-    return found
+        arguments[name.strip()] = value.strip()
+    return arguments
 
 
 def _wrong(message: str) -> NoReturn:
@@ -80,13 +82,13 @@ class BackendArguments(BaseModel):
 
     @classmethod
     def read(
-        cls, backend: str, given: Mapping[str, str], key: str | None = None, others: Collection[str] = ()
+        cls, backend: str, arguments: Mapping[str, str], key: str | None = None, others: Collection[str] = ()
     ) -> Self:
         """Read the arguments of a backend.
 
         Args:
             backend: the backend's name, for messages.
-            given: the arguments as written; empty ones and "None" count as not given.
+            arguments: the arguments as written; empty ones and "None" count as not given.
             key: the environment variable with the backend's key, if it has one.
             others: names that the backend takes beside those declared.
 
@@ -95,13 +97,13 @@ class BackendArguments(BaseModel):
                 nearest names.
         """
         known = {*cls.model_fields, *others, *_IGNORED}
-        for name in given:
+        for name in arguments:
             if name in SECRETS:
                 where = f"the environment variable {key}" if key else "the environment"
                 _wrong(f"takes no {name}: keys are read from {where} only, so that no log holds them")
             if name not in known:
                 _wrong(f"{backend} takes no argument {name!r}; {nearest(name, known)}")
-        values = {name: value for name, value in given.items() if value not in _NOT_GIVEN}
+        values = {name: value for name, value in arguments.items() if value not in _NOT_GIVEN}
         if "model" in cls.model_fields and "pretrained" in values:
             values.setdefault("model", values["pretrained"])
         try:
@@ -111,8 +113,8 @@ class BackendArguments(BaseModel):
             name = str(faults[0]["loc"][0])
             if name not in values:
                 _wrong(f"{backend} needs {name}=...")
-            told = one_text(fault for fault in faults if fault["loc"][0] == name)
-            _wrong(f"{name} {told}, not {shortened(values[name])!r}")
+            reason = one_text(fault for fault in faults if fault["loc"][0] == name)
+            _wrong(f"{name} {reason}, not {shortened(values[name])!r}")
 
 
 def _is_free(fields: dict[str, object]) -> dict[str, object]:

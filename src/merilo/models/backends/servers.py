@@ -98,8 +98,8 @@ def split_at_mark(text: str, mark: str | None) -> tuple[str | None, str]:
         >>> split_at_mark("4", "###")
         (None, '4')
     """
-    before, found, after = text.rpartition(mark) if mark else ("", "", text)
-    return (before.strip(), after.lstrip()) if found else (None, text)
+    before, separator, after = text.rpartition(mark) if mark else ("", "", text)
+    return (before.strip(), after.lstrip()) if separator else (None, text)
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:

@@ -115,11 +115,11 @@ class LogMapping:
         """Yield what a reader must know about the mapping, one sentence at a time."""
         names = [f"task {shortened(self.task)}"] if self.task else []
         names += [f"model {shortened(self.model)}"] if self.model else []
-        told = f" ({', '.join(names)})" if names else ""
+        named = f" ({', '.join(names)})" if names else ""
         by = listed([f"{count} by {name}" for name, count in self.matched.most_common()])
         what = "a table of replies" if self.harness == REPLIES else f"a log of {self.harness}"
         yield (
-            f"{self.file} is {what}{told}: {sum(self.matched.values())} of {self.rows} rows"
+            f"{self.file} is {what}{named}: {sum(self.matched.values())} of {self.rows} rows"
             f" belong to items ({by}); the answers are from {self.answer_field}"
         )
         yield from self.faults()
@@ -135,12 +135,12 @@ class LogMapping:
                 first=", ".join(self.examples),
             ).en
         total = sum(self.outcomes.values())
-        given = {
+        unread = {
             name: count for name, count in self.outcomes.items() if name not in {"answered", *UNANSWERED}
         }
-        if given:
-            told = listed([f"{name.replace('_', ' ')}: {count}" for name, count in sorted(given.items())])
-            yield f"{sum(given.values())} of {total} answers cannot be read ({told})"
+        if unread:
+            listing = listed([f"{name.replace('_', ' ')}: {count}" for name, count in sorted(unread.items())])
+            yield f"{sum(unread.values())} of {total} answers cannot be read ({listing})"
         if lost := self.lost():
             yield Text(
                 "{lost} of {total} requests failed, which {lost:leaves its item|leave their items} without an answer",
@@ -172,9 +172,9 @@ class LogMapping:
     def to_json(self) -> dict[str, Json]:
         """Return the mapping as JSON."""
         content: dict[str, Json] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            name = "unmatched_examples" if one.name == "examples" else one.name
+        for attribute in fields(self):
+            value = getattr(self, attribute.name)
+            name = "unmatched_examples" if attribute.name == "examples" else attribute.name
             content[name] = dict(value) if isinstance(value, Counter) else value
         del content["other_prompt"], content["notes"], content["asked"]
         prompts = {"checked": content.pop("prompts_checked"), "other": content.pop("other_prompts")}
@@ -286,9 +286,11 @@ def _with_whole_letters(value: Json) -> Json:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case list():
-            return [_with_whole_letters(one) for one in value]
+            return [_with_whole_letters(entry) for entry in value]
         case dict():
-            return {str(_with_whole_letters(name)): _with_whole_letters(one) for name, one in value.items()}
+            return {
+                str(_with_whole_letters(name)): _with_whole_letters(entry) for name, entry in value.items()
+            }
         case _:
             return value
 
@@ -304,15 +306,15 @@ def ids_of(document: Mapping[str, Json], name: str) -> tuple[tuple[str, str], ..
         >>> ids_of({"idx": 4, "meta": {"id": 12}}, "doc")
         (('doc.meta.id', '12'), ('doc.idx', '4'))
     """
-    found = []
+    ids = []
     meta = document.get("meta")
     if isinstance(meta, dict) and (own := _as_id(id_of(meta))) is not None:
-        found.append((f"{name}.meta.id", own))
+        ids.append((f"{name}.meta.id", own))
     values = ((key, _as_id(document.get(key))) for key in ID_FIELDS)
-    found += [(f"{name}.{key}", value) for key, value in values if value is not None]
-    if not found and (own := _as_id(id_of(document))) is not None:
-        found.append((f"{name}.dialog_id, {name}.question_id", own))
-    return tuple(found)
+    ids += [(f"{name}.{key}", value) for key, value in values if value is not None]
+    if not ids and (own := _as_id(id_of(document))) is not None:
+        ids.append((f"{name}.dialog_id, {name}.question_id", own))
+    return tuple(ids)
 
 
 def texts_of(value: Json, depth: int = _DEPTH) -> Iterator[str]:
@@ -330,11 +332,11 @@ def texts_of(value: Json, depth: int = _DEPTH) -> Iterator[str]:
         case int() | float():
             yield str(value)
         case list() if depth:
-            for one in value:
-                yield from texts_of(one, depth - 1)
+            for entry in value:
+                yield from texts_of(entry, depth - 1)
         case dict() if depth:
-            for one in value.values():
-                yield from texts_of(one, depth - 1)
+            for entry in value.values():
+                yield from texts_of(entry, depth - 1)
         case _:
             return
 

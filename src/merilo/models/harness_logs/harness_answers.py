@@ -98,11 +98,11 @@ class ItemFinder:
                     return FoundItem(place, name)
                 named = True
         if shown:
-            found = self._by_prompt(row) or self._by_texts(row, shown)
-            if found and len({self._contents[place] for place in found}) == 1:
-                return FoundItem(found[0], BY_INPUTS, alike=tuple(found))
+            places = self._by_prompt(row) or self._by_texts(row, shown)
+            if places and len({self._contents[place] for place in places}) == 1:
+                return FoundItem(places[0], BY_INPUTS, alike=tuple(places))
             reason: Mismatch = "other inputs" if named else "unknown id"
-            return FoundItem(None, "several items" if found else reason)
+            return FoundItem(None, "several items" if places else reason)
         return FoundItem(None, "unknown id")
 
     def prompts(self, place: int) -> list[str]:
@@ -142,8 +142,8 @@ class ItemFinder:
         for text in (row.prompt,) if row.prompt else row.texts:
             whole, start = squeezed(text).removesuffix(_ANSWER_MARK), 0
             for line in text.splitlines():
-                if len(whole) - start in self._lengths and (found := self._ends.get(whole[start:])):
-                    return found
+                if len(whole) - start in self._lengths and (places := self._ends.get(whole[start:])):
+                    return places
                 start += len(squeezed(line))
         return []
 
@@ -153,19 +153,21 @@ class ItemFinder:
             holders = self._holders.get(key, ())
             if len(holders) <= _MOST_SHARED:
                 candidates.update(holders)
-        held = [place for place in sorted(candidates) if self._values[place] and self._is_held(place, shown)]
-        if len(held) < 2:
-            return held
+        holding = [
+            place for place in sorted(candidates) if self._values[place] and self._is_held(place, shown)
+        ]
+        if len(holding) < 2:
+            return holding
         # A short text also stands within longer ones.
         lines = [line for text in row.texts for line in text.splitlines()]
         for texts in (row.texts, lines, [piece for line in lines for piece in _pieces(line)]):
             whole = set(map(squeezed, texts))
-            if found := [place for place in held if whole.issuperset(self._values[place])]:
-                held = found
+            if whole_matches := [place for place in holding if whole.issuperset(self._values[place])]:
+                holding = whole_matches
                 break
         # Items with equal inputs differ in their instruction; of prompts that follow each other, the last is asked.
         asked = squeezed(row.prompt or "") + shown
-        ends = {place: max(map(partial(_end, asked), self.prompts(place)), default=-1) for place in held}
+        ends = {place: max(map(partial(_end, asked), self.prompts(place)), default=-1) for place in holding}
         last = max(ends.values())
         return [place for place, end in ends.items() if end == last]
 
@@ -240,13 +242,13 @@ def known_prompts(item: Item, declared: Dataset) -> list[str]:
 
     Empty if it has none.
     """
-    found = [_rendered(item, declared)] if item.instruction != "" else []
+    prompts = [_rendered(item, declared)] if item.instruction != "" else []
     harness = harness_prompts(declared)
     with suppress(MeriloError):
-        found.append(squeezed("".join(map(str, bare_parts(item, declared)))))
+        prompts.append(squeezed("".join(map(str, bare_parts(item, declared)))))
     with suppress(MeriloError):
-        found.append("" if harness is None else squeezed(harness.bare_question(item, declared)))
-    return [*dict.fromkeys(filter(None, found))]
+        prompts.append("" if harness is None else squeezed(harness.bare_question(item, declared)))
+    return [*dict.fromkeys(filter(None, prompts))]
 
 
 #: Choices in these orders stand for the labels in theirs, even if no right answer confirms it.
@@ -324,22 +326,22 @@ _OPTION_MARK: Final = r"(?<![^\s(\[*])([A-ZА-ЯЁa-zа-яё]|\d\d?)[).:\]]+[\s*
 
 def _letters_in(prompt: str, declared: Dataset, item: Item) -> tuple[tuple[str, str], ...]:
     """Return the letters before the options of an item in a prompt, in their order; nothing if one has none."""
-    found = []
+    marks = []
     for text in _option_texts(declared, item):
         words = r"\s+".join(map(re.escape, text.split()))
         # Solved items may have the same options: the item itself is asked last.
         *_, last = [None, *re.finditer(rf"{_OPTION_MARK}{words}(?!\w)", prompt)]
         if not words or last is None:
             return ()
-        found.append((last.start(), last[1], text))
-    letters = tuple((letter, text) for _, letter, text in sorted(found))
-    return letters if len(dict(letters)) == len(found) else ()
+        marks.append((last.start(), last[1], text))
+    letters = tuple((letter, text) for _, letter, text in sorted(marks))
+    return letters if len(dict(letters)) == len(marks) else ()
 
 
 def _option_texts(declared: Dataset, item: Item) -> list[str]:
     """Return the texts of an item's options in the order of the labels; nothing if they have no fields."""
     inputs, fields = item.inputs if isinstance(item.inputs, Mapping) else {}, option_fields(declared)
-    return [str(inputs.get(fields[one], "")) for one in offered_labels(item, declared) if one in fields]
+    return [str(inputs.get(fields[label], "")) for label in offered_labels(item, declared) if label in fields]
 
 
 def _by_position(choices: Sequence[str], declared: Dataset, item: Item) -> Sequence[int]:
@@ -355,13 +357,13 @@ def _places_of(choices: Sequence[str], known: Sequence[str]) -> list[int]:
     """Return the place of each known text among the choices; nothing if they are not the same texts."""
     texts, wanted = [*map(squeezed, choices)], [*map(squeezed, known)]
     same = len(wanted) == len(texts) == len(set(texts)) and set(texts) == set(wanted)
-    return [texts.index(one) for one in wanted] if same else []
+    return [texts.index(text) for text in wanted] if same else []
 
 
 def _is_series(choices: Sequence[str]) -> bool:
     """Check whether choices are letters or numbers in their order."""
     return any(
-        [squeezed(one).strip("().") for one in choices] == [*known[: len(choices)]] for known in _SERIES
+        [squeezed(choice).strip("().") for choice in choices] == [*known[: len(choices)]] for known in _SERIES
     )
 
 
@@ -451,17 +453,17 @@ class LogChoices:
         for (place, label), _ in self.pairs.most_common():
             best.setdefault(place, label)
         left = [label for label in labels if label not in best.values()]
-        found = [best.get(place) or (left[0] if len(left) == 1 else "") for place in range(len(labels))]
+        order = [best.get(place) or (left[0] if len(left) == 1 else "") for place in range(len(labels))]
         if all(best.get(place, label) == label for place, label in enumerate(labels)):
-            found = labels
+            order = labels
         agreeing = sum(self.pairs[place, label] for place, label in best.items())
-        if sorted(found) != sorted(labels) or agreeing < _AGREEING * self.pairs.total():
+        if sorted(order) != sorted(labels) or agreeing < _AGREEING * self.pairs.total():
             raise self._refused("the log's right answers and the items' gold answers do not agree on")
-        return found
+        return order
 
     def _refused(self, why: str) -> DataError:
         choices, labels = (
-            listed([repr(one) for one in names]) for names in (self.seen, self.declared.answer.labels)
+            listed([repr(name) for name in names]) for names in (self.seen, self.declared.answer.labels)
         )
         return DataError(
             f"compares the choices {choices} for the labels {labels}, and {why} which choice is which label: "
@@ -576,10 +578,10 @@ def _letters(record: AnswerRecord, file: Path) -> tuple[tuple[str, str], ...]:
 def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> ReadAnswers:
     """Match rows to items, and read their answers."""
     replies = _replies(mapping, rows, file, finder)
-    found = answers_in(replies, finder.items)
-    mapping.outcomes, mapping.rules = Counter(found.outcomes.counts), Counter(found.rules)
+    answers = answers_in(replies, finder.items)
+    mapping.outcomes, mapping.rules = Counter(answers.outcomes.counts), Counter(answers.rules)
     _refuse_unanswered(mapping, file, finder.declared)
-    return found
+    return answers
 
 
 def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> Replies:
@@ -587,7 +589,7 @@ def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     import polars as pl  # noqa: PLC0415 - takes half a second
 
     declared, items = finder.declared, [*finder.items.items()]
-    found: list[dict[str, Any]] = []
+    table_rows: list[dict[str, Any]] = []
     choices = LogChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
@@ -609,8 +611,8 @@ def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
         own = _compare_prompt(mapping, row, name, finder.prompts(place))
         order = seen_order(row, declared, item, own_prompt=own)
         if row.reply.finish not in UNANSWERED:
-            choices.add(row, item, order, len(found))
-        found.append(_as_reply(row, name, offered_labels(item, declared), order))
+            choices.add(row, item, order, len(table_rows))
+        table_rows.append(_as_reply(row, name, offered_labels(item, declared), order))
     choices.refuse_other_orders()
     agreeing = choices.known + choices.named
     if other := agreeing[False]:
@@ -621,14 +623,14 @@ def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     if choices.rows:
         labels = choices.labels()
         for position in choices.rows:
-            for choice, label in zip(found[position]["choices"], labels, strict=True):
+            for choice, label in zip(table_rows[position]["choices"], labels, strict=True):
                 choice["label"] = label
-        told = listed(
+        meanings = listed(
             [f"{choice.strip()!r} is {label}" for choice, label in zip(choices.seen, labels, strict=True)]
         )
         how = "by the log's right answers" if choices.pairs else "by their order"
-        mapping.notes.append(f"the choices are not the dataset's labels; {how}, {told}")
-    return Replies(declared, pl.DataFrame(found, schema=schema()), mapping)
+        mapping.notes.append(f"the choices are not the dataset's labels; {how}, {meanings}")
+    return Replies(declared, pl.DataFrame(table_rows, schema=schema()), mapping)
 
 
 def only_log(folder: Path, declared: Dataset, items: Mapping[str, Item]) -> Path:
@@ -657,8 +659,8 @@ def _compare_prompt(mapping: LogMapping, row: LogRow, name: str, known: Sequence
 def _refuse_unanswered(mapping: LogMapping, file: Path, declared: Dataset) -> None:
     """Refuse a log without answers of the dataset."""
     if not mapping.rows:
-        told = f" ({'; '.join(mapping.notes)})" if mapping.notes else ""
-        raise InputError(f"holds no answers{told}", file=file)
+        notes = f" ({'; '.join(mapping.notes)})" if mapping.notes else ""
+        raise InputError(f"holds no answers{notes}", file=file)
     if not mapping.matched:
         task = f" of the task {shortened(mapping.task)}" if mapping.task else ""
         raise OtherItemsError(

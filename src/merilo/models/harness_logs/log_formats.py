@@ -77,10 +77,10 @@ def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         first = name if first is None else first
         # Each filter repeats all documents; the raw answers are the same.
         if name == first:
-            for _, given in _asked(row.get("arguments"))[:1]:
+            for _, parameters in _asked(row.get("arguments"))[:1]:
                 mapping.was_asked(
-                    temperature=at(given, "temperature"),
-                    token_limit=at(given, "max_gen_toks") or at(given, "max_tokens"),
+                    temperature=at(parameters, "temperature"),
+                    token_limit=at(parameters, "max_gen_toks") or at(parameters, "max_tokens"),
                 )
             yield from _lm_eval_answers(row, number, path)
 
@@ -106,7 +106,7 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
             sample=sample,
         )
 
-    scores = [_loglikelihood(one[0]) if one else None for one in replies]
+    scores = [_loglikelihood(reply[0]) if reply else None for reply in replies]
     values = tuple(score for score in scores if score is not None)
     if replies and len(values) == len(scores):
         choices = tuple(text_at(continuation) for _, continuation in asked) or ("",) * len(values)
@@ -114,8 +114,8 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
             raise InputError("has one log-likelihood, which gives no answer", file=path, row=number)
         if len(choices) != len(values):
             raise InputError("has log-likelihoods and choices of different number", file=path, row=number)
-        kept = _conditional(asked)
-        choices, values = choices[:kept], values[:kept]
+        conditional = _conditional(asked)
+        choices, values = choices[:conditional], values[:conditional]
         yield answer(ModelReply(loglikelihoods=values), choices=choices, right=_right(row, choices, values))
         return
     if len(replies) != 1:
@@ -148,20 +148,20 @@ def _right(row: Row, choices: Sequence[str], values: Sequence[float]) -> int | N
 def _asked(arguments: Json) -> list[tuple[str, Json]]:
     """Return the context of each request, and its continuation or its parameters."""
     requests = arguments.values() if isinstance(arguments, dict) else list_at(arguments)
-    pairs = [[*one.values()] if isinstance(one, dict) else list_at(one) for one in requests]
+    pairs = [[*request.values()] if isinstance(request, dict) else list_at(request) for request in requests]
     return [(text_at(pair[0]), pair[1]) for pair in pairs if len(pair) > 1]
 
 
 def _by_request(row: Row) -> list[list[Json]]:
     """Return the replies to each request of a document, one for each repeat."""
-    if (raw := list_at(row, "resps")) and all(isinstance(one, list) for one in raw):
-        return [list_at(one) for one in raw]
+    if (raw := list_at(row, "resps")) and all(isinstance(replies, list) for replies in raw):
+        return [list_at(replies) for replies in raw]
     # Without raw answers, those after the filter are all that there is.
     return [
-        one
-        if isinstance(one, list) and isinstance(at(one, 0), str) and _loglikelihood(one) is None
-        else [one]
-        for one in list_at(row, "filtered_resps")
+        reply
+        if isinstance(reply, list) and isinstance(at(reply, 0), str) and _loglikelihood(reply) is None
+        else [reply]
+        for reply in list_at(row, "filtered_resps")
     ]
 
 
@@ -221,7 +221,7 @@ def _inspect_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
 
 def _system_prompt(sample: Row) -> str | None:
     """Return the message of the system to a model."""
-    said = [_contents(one) for one in dicts_at(sample, "messages") if one.get("role") == "system"]
+    said = [_contents(message) for message in dicts_at(sample, "messages") if message.get("role") == "system"]
     return "\n".join(said) or None
 
 
@@ -415,15 +415,15 @@ def logs_in(folder: Path) -> Iterator[tuple[Path, Harness]]:
     Raises:
         InputError: the folder holds too many files.
     """
-    found = sorted(
+    files = sorted(
         path
         for depth in range(1, _DEPTH + 1)
         for path in folder.glob("/".join("*" * depth))
         if path.suffix.lower() in {".jsonl", ".json", ".eval"} and path.is_file()
     )
-    if len(found) > _MOST_FILES:
+    if len(files) > _MOST_FILES:
         raise InputError(f"holds more than {_MOST_FILES} files: name the log itself", file=folder)
-    for path in found:
+    for path in files:
         try:
             harness = harness_of(path)
         except InputError:
