@@ -17,7 +17,7 @@ from merilo.site.author_actions import AuthorActions
 from merilo.site.journal import Event
 from merilo.site.people_access import admit_from_platform, admit_invited
 from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.state import Held, Person, State
+from merilo.site.state import Assignment, Person, State
 from merilo.studies.study_folder import StudyFolder
 
 #: Steps of one study; the test runs many studies.
@@ -131,7 +131,7 @@ class Drive:
                 assert had is not None, "an answer was taken to a task that was never given"
                 assert had.state != "answered", "a second answer replaced the first one"
                 self.answers += 1
-            if isinstance(had, Held) and had.state == "answered":
+            if isinstance(had, Assignment) and had.state == "answered":
                 assert result == "repeated"
 
     def answer(self, task: int) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from merilo.site.serving import read_site
-from merilo.site.state import Held
+from merilo.site.state import Assignment
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 #: The task on the page, and its heading: when they change, the next page is there.
@@ -85,7 +85,7 @@ class Visitor:
         return self.page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
 
 
-def stored(folder: StudyFolder, *, states: tuple[str, ...] = ("answered",)) -> list[Held]:
+def stored(folder: StudyFolder, *, states: tuple[str, ...] = ("answered",)) -> list[Assignment]:
     """The answers to items of everybody, in the order in which they were given."""
     people = read_site(folder.path).people.values()
     held = [person.tasks[task] for person in people for task in person.order]

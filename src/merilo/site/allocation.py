@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from merilo.site.state import Held, Person, State
+from merilo.site.state import Assignment, Person, State
 
 Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
 Without: TypeAlias = Literal["done", "wait", "most"]
@@ -63,12 +63,14 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> Giv
         The first task of the page, with the others beside it; "done" if the person can get no more, "wait" if
         all tasks left are with others, "most" if they reached the limit of tasks.
     """
-    for held in state.latest(person):
-        if held.state == "open" and held.given is None:  # the next turn of a dialogue, whose time starts now
+    for assignment in state.latest(person):
+        if (
+            assignment.state == "open" and assignment.given is None
+        ):  # the next turn of a dialogue, whose time starts now
             due, late = state.rules.ends(now)
-            state.record(now, "given", person.id, held.task, due=due, late=late)
-        elif held.state == "open" and held.is_over(now):
-            state.record(now, "expired", person.id, held.task)
+            state.record(now, "given", person.id, assignment.task, due=due, late=late)
+        elif assignment.state == "open" and assignment.is_over(now):
+            state.record(now, "expired", person.id, assignment.task)
     if (page := before(state, person, now)) is not None:
         return page
     place = person.tasks[person.order[-1]].place + 1 if person.order else 1
@@ -120,9 +122,9 @@ def _held_by_others(state: State, person: Person) -> bool:
 def before(state: State, person: Person, now: int) -> GivenTask | None:
     """Return the tasks that a person has before them; `None` if `give` has to be asked."""
     page = [
-        GivenTask(held.task, held.place, held.late)
-        for held in state.latest(person)
-        if held.state == "open" and held.given is not None and not held.is_over(now)
+        GivenTask(assignment.task, assignment.place, assignment.late)
+        for assignment in state.latest(person)
+        if assignment.state == "open" and assignment.given is not None and not assignment.is_over(now)
     ]
     ordered = sorted(page, key=attrgetter("place"))
     return replace(ordered[0], beside=tuple(ordered[1:])) if ordered else None
@@ -138,57 +140,67 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
         time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if they never had it.
     """
     since = _page_since(state, person, sent)
-    taken = {one.number: _save(state, person, one, now, since=since, among=len(sent)) for one in sent}
+    taken = {
+        answer.number: _save(state, person, answer, now, since=since, among=len(sent)) for answer in sent
+    }
     if state.rules.on_screen > 1 and state.rules.time_limit is None:
         # Who has answered a part of a page keeps its other tasks for the time of a lease.
-        rest = [held.task for held in state.latest(person) if held.state == "open" and not held.is_over(now)]
+        rest = [
+            assignment.task
+            for assignment in state.latest(person)
+            if assignment.state == "open" and not assignment.is_over(now)
+        ]
         if rest:
             state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now)[0])
     return taken
 
 
-def _save(state: State, person: Person, one: SentAnswer, now: int, *, since: int | None, among: int) -> Taken:
-    held = person.tasks.get(one.number)
-    refused = _why_not(state, person, held, now)
-    if held is None or held.given is None or refused is not None:
+def _save(
+    state: State, person: Person, answer: SentAnswer, now: int, *, since: int | None, among: int
+) -> Taken:
+    assignment = person.tasks.get(answer.number)
+    refused = _why_not(state, person, assignment, now)
+    if assignment is None or assignment.given is None or refused is not None:
         return refused or "not_given"
-    judged = not state.rules.is_test(one.number) and not one.skipped
+    judged = not state.rules.is_test(answer.number) and not answer.skipped
     state.record(
-        now, "answered", person.id, one.number,
-        seconds=(now - (held.given if since is None else since)) / (1000 * among),
-        answer=one.answer or None, right=state.study.is_right(one.number, one.answer) if judged else None,
-        skipped=one.skipped or None, comment=one.comment, signals=one.signals,
+        now, "answered", person.id, answer.number,
+        seconds=(now - (assignment.given if since is None else since)) / (1000 * among),
+        answer=answer.answer or None, right=state.study.is_right(answer.number, answer.answer) if judged else None,
+        skipped=answer.skipped or None, comment=answer.comment, signals=answer.signals,
     )  # fmt: skip
     return "saved"
 
 
-def _why_not(state: State, person: Person, held: Held | None, now: int) -> Taken | None:
+def _why_not(state: State, person: Person, assignment: Assignment | None, now: int) -> Taken | None:
     """Tell why an answer is not taken; `None` if it can be: also after its time, while nobody else has the place."""
-    if held is None or held.given is None:
+    if assignment is None or assignment.given is None:
         return "not_given"
-    if held.state == "answered":
+    if assignment.state == "answered":
         return "repeated"
-    if held.late is not None and now > held.late:
-        if held.state == "open":
-            state.record(now, "expired", person.id, held.task)
+    if assignment.late is not None and now > assignment.late:
+        if assignment.state == "open":
+            state.record(now, "expired", person.id, assignment.task)
         return "late"
-    if held.state == "open":
+    if assignment.state == "open":
         return None
-    if held.state != "expired" or state.rules.dialogues or not person.answers_tasks:
+    if assignment.state != "expired" or state.rules.dialogues or not person.answers_tasks:
         return "passed_on"
-    return None if not state.rules.is_test(held.task) or state.open[held.task] else "passed_on"
+    return None if not state.rules.is_test(assignment.task) or state.open[assignment.task] else "passed_on"
 
 
 def _page_since(state: State, person: Person, sent: Sequence[SentAnswer]) -> int | None:
     """Return when a person sent the last answers of the page of some tasks; `None` before the first ones."""
     if state.rules.on_screen == 1:
         return None
-    tasks = {one.number for one in sent}
-    pages = {held.given for task in tasks if (held := person.tasks.get(task))}
+    tasks = {answer.number for answer in sent}
+    pages = {assignment.given for task in tasks if (assignment := person.tasks.get(task))}
     times = [
-        held.answered
+        assignment.answered
         for task in person.order
-        if task not in tasks and (held := person.tasks[task]).given in pages and held.answered is not None
+        if task not in tasks
+        and (assignment := person.tasks[task]).given in pages
+        and assignment.answered is not None
     ]
     return max(times, default=None)
 
@@ -199,7 +211,11 @@ def tasks_that_count_again(state: State, person: Person) -> tuple[list[int], int
     A dialogue counts again as a whole, if the person gave all its answers and all its places are free.
     """
     lost = [task for task in person.order if state.rules.is_test(task)]
-    lost = sorted(task for task in lost if (one := person.tasks[task]).state == "answered" and not one.counts)
+    lost = sorted(
+        task
+        for task in lost
+        if (assignment := person.tasks[task]).state == "answered" and not assignment.counts
+    )
     free = {task for task in lost if state.open[task]}
     again = [task for task in lost if free.issuperset(state.turns_with(task))]
     return again, len(lost) - len(again)
@@ -212,9 +228,9 @@ def return_overdue(state: State, now: int) -> int:
     lease. If they come back, they take the places that are still free.
     """
     places = 0
-    for holder, task in sorted(state.pending, key=lambda one: (one[1], one[0])):
-        held = state.people[holder].tasks[task]
-        if held.state == "open" and held.due is not None and now > held.due:
+    for holder, task in sorted(state.pending, key=lambda pair: (pair[1], pair[0])):
+        assignment = state.people[holder].tasks[task]
+        if assignment.state == "open" and assignment.due is not None and now > assignment.due:
             state.record(now, "expired", holder, task)
             places += 1
     since = now - round(1000 * state.rules.lease)
@@ -223,7 +239,7 @@ def return_overdue(state: State, now: int) -> int:
             person.stage == "working" and person.last_seen < since and person.controls_right < person.controls
         )
         if away and state.rules.excludes(person.controls, person.controls_right):
-            counted = sum(held.counts for held in person.tasks.values())
+            counted = sum(assignment.counts for assignment in person.tasks.values())
             if counted:
                 state.record(now, "released", person.id)
                 places += counted

@@ -308,7 +308,7 @@ class _Visit:
         """Find what the person has before them, or give it to them."""
         now = self.site.clock.now()
 
-        def given(state: State, person: Person) -> _Before:
+        def before_them(state: State, person: Person) -> _Before:
             if page == "training":
                 is_training = person.stage == "training"
                 return _Before(person, steps.next_training(state, person, now) if is_training else None)
@@ -316,7 +316,7 @@ class _Visit:
                 return _Before(person, shown)
             return _next(state, person, now)
 
-        return await self.step(given)
+        return await self.step(before_them)
 
     async def show(
         self,
@@ -365,7 +365,10 @@ class _Visit:
             most=most,
             left=shown.left,
             several=bool(shown.beside),
-            items=[self._item(one, page, language, sent, form or {}) for one in (shown, *shown.beside)],
+            items=[
+                self._item(shown_task, page, language, sent, form or {})
+                for shown_task in (shown, *shown.beside)
+            ],
             mine=mine[0].upper() + mine[1:],
             longest=LONGEST_ANSWER,
             longest_comment=LONGEST_COMMENT,
@@ -381,7 +384,7 @@ class _Visit:
     ) -> dict[str, Any]:
         """Return one task of a page for the template; after a fault, with what the person typed."""
         study, task = self.study, self.study.tasks[shown.number]
-        kept = _of_task(form, task.id) if task.id in form.get("task", ()) else {}
+        typed = _of_task(form, task.id) if task.id in form.get("task", ()) else {}
         return {
             "task": task,
             "place": shown.place,
@@ -395,8 +398,8 @@ class _Visit:
                 for number, answer in shown.earlier
             ],
             "fault": sent.faults.get(shown.number, "") if sent else "",
-            "typed": list(kept.get(ANSWER, ())),
-            "comment": field(kept, "comment"),
+            "typed": list(typed.get(ANSWER, ())),
+            "comment": field(typed, "comment"),
         }
 
     async def take(self, page: Page) -> Response:
@@ -423,9 +426,10 @@ class _Visit:
             taken = steps.save_answers(state, person, sent.answers, now)
             result = _worst(taken.values())
             if any(
-                taken[one.number] == "repeated"
-                and ((held := person.tasks[one.number]).answer, held.skipped) != (one.answer, one.skipped)
-                for one in sent.answers
+                taken[answer.number] == "repeated"
+                and ((assignment := person.tasks[answer.number]).answer, assignment.skipped)
+                != (answer.answer, answer.skipped)
+                for answer in sent.answers
             ):
                 # Not a request that was sent twice, but another answer, for example from a second tab.
                 return "answered_before", None
@@ -471,12 +475,14 @@ class _Visit:
         """
         study, plan = self.study, self.study.folder.plan.training
         number = study.numbers.get(task, -1)
-        found = await self.step(lambda state, person: (person, steps.training_answer(state, person, number)))
-        person, given = found or (None, None)
-        if person is None or given is None or plan is None:
+        answered = await self.step(
+            lambda state, person: (person, steps.training_answer(state, person, number))
+        )
+        person, training_answer = answered or (None, None)
+        if person is None or training_answer is None or plan is None:
             return self.go()
-        answer, right = given
-        shown, told = study.tasks[number], plan.feedback and not right
+        answer, right = training_answer
+        shown, shows_known = study.tasks[number], plan.feedback and not right
         return self.site.page(
             self.request,
             "feedback.html.j2",
@@ -487,8 +493,8 @@ class _Visit:
             given=answer,
             right=right,
             program=shown.form == "program",
-            known=shown.first_known if told else None,
-            hint=shown.hint if told else None,
+            known=shown.first_known if shows_known else None,
+            hint=shown.hint if shows_known else None,
         )
 
     async def instruction(self) -> Response:
@@ -536,9 +542,9 @@ class _Visit:
             now = site.clock.now()
             return person, _completion(state, person, now) if person.stage in _ENDED else None
 
-        found = await self.step(look)
-        if found is not None:
-            return self._stage(*found)
+        look_result = await self.step(look)
+        if look_result is not None:
+            return self._stage(*look_result)
         if parameters.get("assignmentId") == PREVIEW:
             return self.notice(Text("Preview"), [Text("Accept the task on the platform to begin.")])
         text = Text("Open the personal link that you received, or enter its code.")
@@ -695,8 +701,8 @@ def consent_routes(site: AnnotationSite) -> APIRouter:
     @router.post("/questions")
     async def told(request: Request) -> Response:
         here = visit(request)
-        given = told_options(here.study, await here.form())
-        await here.step(lambda state, person: steps.tell_background(state, person, given, site.clock.now()))
+        options = told_options(here.study, await here.form())
+        await here.step(lambda state, person: steps.tell_background(state, person, options, site.clock.now()))
         return here.go()
 
     return router
@@ -780,8 +786,8 @@ def _completion(state: State, person: Person, now: int) -> Completion | None:
 
 def _worst(results: Iterable[Taken]) -> Taken:
     """Return what the person is told of the answers of a page."""
-    found = set(results)
-    return next(one for one in _FROM_WORST if one in found)
+    outcomes = set(results)
+    return next(outcome for outcome in _FROM_WORST if outcome in outcomes)
 
 
 def _of_task(form: Mapping[str, Sequence[str]], task: str) -> Mapping[str, Sequence[str]]:

@@ -65,17 +65,19 @@ def decline(state: State, person: Person, now: int) -> None:
         _move(state, person, "declined", now)
 
 
-def tell_background(state: State, person: Person, given: Mapping[str, int], now: int) -> None:
+def tell_background(state: State, person: Person, options: Mapping[str, int], now: int) -> None:
     """Save what a person tells about themselves; repeated, it changes nothing.
 
     Args:
         state: the study.
         person: the person.
-        given: name of a question -> place of the chosen option; other questions were declined.
+        options: name of a question -> place of the chosen option; other questions were declined.
         now: the time, in milliseconds since 1970.
     """
     if person.stage == "questions":
-        answers = {one.name: given.get(one.name) for one in state.study.folder.plan.demographics}
+        answers = {
+            question.name: options.get(question.name) for question in state.study.folder.plan.demographics
+        }
         state.record(now, "background", person.id, answers=answers)
         _move(state, person, "instruction", now)
 
@@ -90,7 +92,7 @@ def next_training(state: State, person: Person, now: int) -> ShownTask | None:
     """Return the first training item that a person has not answered; `None` after the last one."""
     training = state.study.training
     tasks = person.tasks
-    number = next((one for one in training if one not in tasks or tasks[one].state != "answered"), None)
+    number = next((task for task in training if task not in tasks or tasks[task].state != "answered"), None)
     if number is None:
         return None
     if number not in tasks:
@@ -109,16 +111,20 @@ def answer_training(state: State, person: Person, sent: SentAnswer, now: int) ->
 
 def training_answer(state: State, person: Person, number: int) -> tuple[str, bool] | None:
     """Return a person's answer to a training item, and whether it is right; `None` if they have not answered it."""
-    held = person.tasks.get(number) if number in state.study.training else None
-    return None if held is None or held.state != "answered" else (held.answer or "", bool(held.right))
+    assignment = person.tasks.get(number) if number in state.study.training else None
+    return (
+        None
+        if assignment is None or assignment.state != "answered"
+        else (assignment.answer or "", bool(assignment.right))
+    )
 
 
 def task_before(state: State, person: Person, now: int) -> ShownTask | Literal["paused"] | None:
     """Return the task that a person has before them, without changing anything; `None` if `next_task` gives one."""
     if state.paused:
         return "paused"
-    given = allocation.before(state, person, now)
-    return None if given is None else _shown(state, person, given, now)
+    page = allocation.before(state, person, now)
+    return None if page is None else _shown(state, person, page, now)
 
 
 def next_task(state: State, person: Person, now: int) -> ShownTask | Without | Literal["paused"]:
@@ -132,16 +138,16 @@ def next_task(state: State, person: Person, now: int) -> ShownTask | Without | L
     excluded = state.rules.excludes(person.controls, person.controls_right)
     if excluded and (again := allocation.tasks_that_count_again(state, person)[0]):
         state.record(now, "reinstated", person.id, tasks=again)
-    given = allocation.give(state, person, now, most_answers(state.study, person))
-    if isinstance(given, GivenTask):
+    page = allocation.give(state, person, now, most_answers(state.study, person))
+    if isinstance(page, GivenTask):
         if person.stage == "finished":
             _move(state, person, "working", now)
-        return _shown(state, person, given, now)
-    if excluded and given != "wait":
+        return _shown(state, person, page, now)
+    if excluded and page != "wait":
         _stop(state, person, now)
-    elif given != "wait" and person.stage == "working":
+    elif page != "wait" and person.stage == "working":
         _move(state, person, "finished", now)
-    return given
+    return page
 
 
 def save_answers(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> dict[int, Taken]:
@@ -185,19 +191,22 @@ def most_places(study: ServedStudy, person: Person) -> int:
 
 def has_answered(state: State, person: Person) -> bool:
     """Return whether a person has answered an item of the test."""
-    return any(state.rules.is_test(held.task) and held.state == "answered" for held in person.tasks.values())
+    return any(
+        state.rules.is_test(assignment.task) and assignment.state == "answered"
+        for assignment in person.tasks.values()
+    )
 
 
-def _shown(state: State, person: Person, given: GivenTask, now: int) -> ShownTask:
-    left = None if given.late is None else max(0.0, (given.late - now) / 1000 - state.rules.grace)
-    turns = state.turns_with(given.task)
+def _shown(state: State, person: Person, page: GivenTask, now: int) -> ShownTask:
+    left = None if page.late is None else max(0.0, (page.late - now) / 1000 - state.rules.grace)
+    turns = state.turns_with(page.task)
     earlier = tuple(
         (turn, person.tasks[turn].answer or "")
-        for turn in turns[: turns.index(given.task)]
+        for turn in turns[: turns.index(page.task)]
         if person.tasks[turn].state == "answered"
     )
-    beside = tuple(_shown(state, person, one, now) for one in given.beside)
-    return ShownTask(given.task, given.place, left=left, earlier=earlier, beside=beside)
+    beside = tuple(_shown(state, person, task, now) for task in page.beside)
+    return ShownTask(page.task, page.place, left=left, earlier=earlier, beside=beside)
 
 
 def _stop(state: State, person: Person, now: int) -> None:

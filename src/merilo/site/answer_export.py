@@ -61,13 +61,14 @@ def read_answers(state: State) -> pl.DataFrame:
     """
     rows = [
         (
-            held.task, held.place, held.counts, held.given, held.answered, held.seconds,
-            SKIP_OWN["ru"] if held.skipped else held.answer, held.skipped, held.signals,
-            one.pseudonym, one.stage, one.controls, one.controls_right, one.declared,
+            assignment.task, assignment.place, assignment.counts, assignment.given, assignment.answered,
+            assignment.seconds,
+            SKIP_OWN["ru"] if assignment.skipped else assignment.answer, assignment.skipped, assignment.signals,
+            person.pseudonym, person.stage, person.controls, person.controls_right, person.declared,
         )
-        for one in state.people.values()
-        for held in one.tasks.values()
-        if held.state == "answered" and held.place
+        for person in state.people.values()
+        for assignment in person.tasks.values()
+        if assignment.state == "answered" and assignment.place
     ]  # fmt: skip
     columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
     table = pl.DataFrame([
@@ -120,7 +121,9 @@ def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
             pl.from_epoch(name, time_unit="ms").dt.to_string("%Y-%m-%dT%H:%M:%S%.3f+00:00").alias(new)
             for name, new in (("given", "started"), ("answered", "submitted"))
         ),
-        pl.Series("seconds", [f"{one:.3f}" for one in answers["seconds"]], dtype=pl.String),
+        pl.Series(
+            "seconds", [f"{seconds_of_page:.3f}" for seconds_of_page in answers["seconds"]], dtype=pl.String
+        ),
         pl.Series(
             "reward",
             [None if reward is None else repr(round(n * reward, 10)) for n in answers["on_page"]],
@@ -139,8 +142,8 @@ def _signals(study: ServedStudy, answers: pl.DataFrame) -> list[pl.Series]:
         "task", "answer", "signals", "declared"
     ).iter_rows():
         word = hidden_word(study, study.tasks[task])
-        found = {} if word is None else {HIDDEN_WORD: int(word in answer.casefold())}
-        rows.append(unfolded(signals, {**found, DECLARED: declared}))
+        word_shown = {} if word is None else {HIDDEN_WORD: int(word in answer.casefold())}
+        rows.append(unfolded(signals, {**word_shown, DECLARED: declared}))
     return [
         pl.Series(
             name, [None if (value := row[name]) is None else str(value) for row in rows], dtype=pl.String
@@ -162,12 +165,12 @@ def collected_rows(state: State, answers: pl.DataFrame) -> pl.DataFrame:
     people = set(rows["respondent"])
     marks = [
         (study.key, study.tasks[task].id, NOT_SHOWN, name, f"{name}-own-{task}", None, None, None, "0")
-        for name, one in sorted(
-            ((one.pseudonym, one) for one in state.people.values() if one.pseudonym in people),
+        for name, person in sorted(
+            ((person.pseudonym, person) for person in state.people.values() if person.pseudonym in people),
             key=itemgetter(0),
         )
-        for task, why in sorted(one.withheld.items())
-        if why == "own" and task not in one.tasks
+        for task, why in sorted(person.withheld.items())
+        if why == "own" and task not in person.tasks
     ]
     own_rows = pl.DataFrame(marks, schema=dict.fromkeys(COLLECTED_FIELDS, pl.String), orient="row")
     return pl.concat([rows, own_rows], how="diagonal")
@@ -185,7 +188,7 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
         DataError: there are no answers.
     """
     texts = rows["answer"].unique().to_list()
-    changed = {text: kept for text in texts if text != (kept := as_given(text))}
+    changed = {text: platform_text for text in texts if text != (platform_text := as_given(text))}
     asked = study.asked.select(
         pl.col("task").alias(_NUMBER), pl.col("code").alias(SITE_TASK), "id", "control"
     )
@@ -245,7 +248,7 @@ def _counts(answers: pl.DataFrame) -> AnswerCounts:
     why = dict(answers.group_by("left_out").agg(pl.col("n").sum()).iter_rows())
     people = answers.filter(pl.col("left_out") == "")["pseudonym"].n_unique()
     return AnswerCounts(
-        why.get("", 0), people, {one: why.get(one, 0) for one in ("excluded", "stopped", "surplus")}
+        why.get("", 0), people, {reason: why.get(reason, 0) for reason in ("excluded", "stopped", "surplus")}
     )
 
 

@@ -71,12 +71,12 @@ def author_secret(stored: str | None) -> str:
     Raises:
         UsageError: the environment variable has a secret that could be guessed, or that no link can have.
     """
-    given = os.environ.get(LINK_VARIABLE)
-    if given and not re.fullmatch(r"[A-Za-z0-9_-]{20,200}", given):
+    from_environment = os.environ.get(LINK_VARIABLE)
+    if from_environment and not re.fullmatch(r"[A-Za-z0-9_-]{20,200}", from_environment):
         raise UsageError(
             f"{LINK_VARIABLE} must have 20 to 200 letters of the English alphabet, digits, '-' and '_'"
         )
-    return given or stored or secrets.token_urlsafe(32)
+    return from_environment or stored or secrets.token_urlsafe(32)
 
 
 def plain_text(text: str) -> str:
@@ -95,11 +95,11 @@ Pseudonym: TypeAlias = Annotated[str, AfterValidator(plain_text)]
 #: Name of a column by which people are sorted -> the value, and whether small values come first; a person without
 #: a value comes last.
 _ORDERS: Final[Mapping[str, tuple[Callable[[Worker], Any], bool]]] = {
-    "answers": (lambda one: one.answers, False),
-    "controls": (lambda one: one.controls_right / one.controls if one.controls else None, True),
-    "seconds": (lambda one: one.seconds, True),
-    "state": (lambda one: one.stage, True),
-    "seen": (lambda one: one.last_seen, False),
+    "answers": (lambda worker: worker.answers, False),
+    "controls": (lambda worker: worker.controls_right / worker.controls if worker.controls else None, True),
+    "seconds": (lambda worker: worker.seconds, True),
+    "state": (lambda worker: worker.stage, True),
+    "seen": (lambda worker: worker.last_seen, False),
 }
 
 
@@ -136,10 +136,10 @@ class AuthorViews:
     def allowed(self, request: Request) -> None:
         """Answer a browser that has not opened the link as if there were no such page; a dependency of routes."""
         try:
-            _, made = self._signer.unsign(request.cookies.get(COOKIE, ""), return_timestamp=True)
+            _, signed = self._signer.unsign(request.cookies.get(COOKIE, ""), return_timestamp=True)
         except BadSignature:
             raise RefusedRequestError(404, "not_found") from None
-        if time.time() - made.timestamp() > COOKIE_LIFETIME:
+        if time.time() - signed.timestamp() > COOKIE_LIFETIME:
             raise RefusedRequestError(404, "not_found")
 
     def language(self, request: Request) -> Language:
@@ -174,14 +174,14 @@ class AuthorViews:
             fault: what was wrong in the form.
             content: what else the form or result shows.
         """
-        found, language = await self.statuses.of(study), self.language(request)
+        status, language = await self.statuses.of(study), self.language(request)
         invitations = await self.site.act(lambda: open_invitations(self.site.states[study.key]))
         asked = {
             name: request.query_params[name]
             for name in ("sort", "all", "still")
             if name in request.query_params
         }
-        person = next((one for one in found.people if one.pseudonym == pseudonym), None)
+        person = next((worker for worker in status.people if worker.pseudonym == pseudonym), None)
         if opened == "person" and person is None:
             raise RefusedRequestError(404, "not_found")
 
@@ -193,7 +193,7 @@ class AuthorViews:
             return f"{HOME}{study.key}/{'?' if query else ''}{query}"
 
         by = asked.get("sort", "") if asked.get("sort") in _ORDERS else "answers"
-        people = _sorted(found.people, by)
+        people = _sorted(status.people, by)
         return self.site.rendered(
             request,
             "author.html.j2",
@@ -202,8 +202,8 @@ class AuthorViews:
             study=study,
             studies=self.site.studies,
             base=f"{HOME}{study.key}",
-            found=found,
-            figures=overview_texts(found, language),
+            site_status=status,
+            figures=overview_texts(status, language),
             chart=CHART,
             reload=None if opened or "still" in request.query_params else RELOAD,
             opened=opened,
@@ -227,8 +227,8 @@ class AuthorViews:
 def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
     """Sort people by a column; those without a value come last."""
     value, rising = _ORDERS[by]
-    known = [one for one in people if value(one) is not None]
-    rest = [one for one in people if value(one) is None]
+    known = [worker for worker in people if value(worker) is not None]
+    rest = [worker for worker in people if value(worker) is None]
     return sorted(known, key=value, reverse=not rising) + rest
 
 
@@ -271,8 +271,8 @@ def author_routes(views: AuthorViews) -> APIRouter:
         await views.act(study, lambda author: author.record("estimate_shown"))
 
         async with one_at_a_time:
-            found = await site.read(study, lambda state: site_status(state, now, estimate=True))
-        return await views.page(request, study, opened="estimate", seen=found.status)
+            status = await site.read(study, lambda state: site_status(state, now, estimate=True))
+        return await views.page(request, study, opened="estimate", seen=status.status)
 
     async def set_paused(request: Request, key: str, *, paused: bool) -> Response:
         study = site.study(key)
@@ -363,8 +363,10 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
             )
         secret = site.cookies.secret_of(f"invitations {study.key} {field(form, 'once')}")
         codes = [_code(secret, at) for at in range(len(names))]
-        made = await views.act(study, lambda author: author.invite(names, codes=codes, domains=domains))
-        links = [(name, f"{request.base_url}i/{code}") for name, code in made]
+        invitations = await views.act(
+            study, lambda author: author.invite(names, codes=codes, domains=domains)
+        )
+        links = [(name, f"{request.base_url}i/{code}") for name, code in invitations]
         return await views.page(request, study, opened="links", links=links)
 
     @inside.post(f"{HOME}{{key}}/invitations/revoke")
@@ -397,11 +399,11 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
         if make is None:
             raise RefusedRequestError(404, "not_found")
         await views.act(study, lambda author: author.record("downloaded", table=name))
-        made = await site.read(study, make)
+        content = await site.read(study, make)
         stem, suffix = name.split(".")
         kind = "text/csv" if suffix == "csv" else "application/jsonl"
         headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}
-        return Response(made.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
+        return Response(content.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
 
     return inside
 

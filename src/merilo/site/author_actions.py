@@ -119,7 +119,7 @@ class AuthorActions:
             return None
         if person.stage == "excluded":
             return Change(changed=False)
-        places = sum(held.counts for held in person.tasks.values())
+        places = sum(assignment.counts for assignment in person.tasks.values())
         self.record("excluded", person.id, reason=reason, places=places)
         return Change(changed=True, places=places)
 
@@ -159,8 +159,8 @@ class AuthorActions:
         person = self._person(pseudonym)
         if person is None:
             return None
-        places = sum(held.counts for held in person.tasks.values())
-        answers = sum(held.state == "answered" for held in person.tasks.values())
+        places = sum(assignment.counts for assignment in person.tasks.values())
+        answers = sum(assignment.state == "answered" for assignment in person.tasks.values())
         name = person.external if person.source == "expert" else None
         self.state.forget(person.id, name)
         self.record("erased", answers=answers)
@@ -171,22 +171,28 @@ class AuthorActions:
         self.state.record(self.now, kind, person, actor=self.actor, **facts)
 
     def _person(self, pseudonym: str) -> Person | None:
-        return next((one for one in self.state.people.values() if one.pseudonym == pseudonym), None)
+        return next((person for person in self.state.people.values() if person.pseudonym == pseudonym), None)
 
 
 def find_people(state: State, wanted: str) -> list[str]:
     """Return the pseudonyms of people by a pseudonym, a platform's id or an expert's name."""
     return [
-        one.pseudonym
-        for one in state.people.values()
-        if one.pseudonym == wanted or (one.external == wanted and one.source != "link")
+        person.pseudonym
+        for person in state.people.values()
+        if person.pseudonym == wanted or (person.external == wanted and person.source != "link")
     ]
 
 
 def open_invitations(state: State) -> list[Invitation]:
     """Return the invitations that nobody has used and that were not revoked, the newest first."""
-    waiting = [one for one in state.invitations.values() if one.person is None and not one.revoked]
-    return sorted(waiting, key=lambda one: (-one.created, one.name or "", one.hash))
+    waiting = [
+        invitation
+        for invitation in state.invitations.values()
+        if invitation.person is None and not invitation.revoked
+    ]
+    return sorted(
+        waiting, key=lambda invitation: (-invitation.created, invitation.name or "", invitation.hash)
+    )
 
 
 def comments_table(state: State) -> str:
@@ -199,18 +205,18 @@ def comments_table(state: State) -> str:
     study = state.study
     commented = sorted(
         (
-            (held.answered or 0, person.pseudonym, held)
+            (assignment.answered or 0, person.pseudonym, assignment)
             for person in state.people.values()
-            for held in person.tasks.values()
-            if held.comment is not None
+            for assignment in person.tasks.values()
+            if assignment.comment is not None
         ),
-        key=lambda one: (one[0], one[1], one[2].task),
+        key=lambda comment: (comment[0], comment[1], comment[2].task),
     )  # fmt: skip
     rows = []
-    for at, pseudonym, held in commented:
-        task = study.tasks[held.task]
+    for at, pseudonym, assignment in commented:
+        task = study.tasks[assignment.task]
         rows.append((
-            study.key, task.id, str(task.item), task.kind, pseudonym, moment(at), held.answer, held.comment
+            study.key, task.id, str(task.item), task.kind, pseudonym, moment(at), assignment.answer, assignment.comment
         ))  # fmt: skip
     columns = ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment")
     table = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
@@ -233,7 +239,7 @@ def log_table(state: State, events: Iterable[Event]) -> str:
         actor, reason = facts.pop("actor", "server"), facts.pop("reason", "")
         shown = {name: value for name, value in facts.items() if name not in {"hash", "tasks"}}
         person = state.people.get(event.person)
-        told = json.dumps(shown, ensure_ascii=False) if shown else ""
-        rows.append((moment(event.at), actor, event.kind, person.pseudonym if person else "", reason, told))
+        text = json.dumps(shown, ensure_ascii=False) if shown else ""
+        rows.append((moment(event.at), actor, event.kind, person.pseudonym if person else "", reason, text))
     columns = ("time", "actor", "what", "person", "reason", "facts")
     return guarded(pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")).write_csv()

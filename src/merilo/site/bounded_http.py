@@ -68,7 +68,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 own = message["headers"]
                 named = {name.lower() for name, _ in own}
-                message["headers"] = [*own, *(one for one in _ENCODED if one[0] not in named)]
+                message["headers"] = [*own, *(header for header in _ENCODED if header[0] not in named)]
             elif head:
                 if ended:
                     return

@@ -21,8 +21,8 @@ def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
         study: the study.
         most: the most tasks of the person.
     """
-    told, arm = study.folder.plan.consent, study.arm
-    minutes = told.minutes or 60 * (most + len(study.training)) / arm.items_per_hour
+    consent, arm = study.folder.plan.consent, study.arm
+    minutes = consent.minutes or 60 * (most + len(study.training)) / arm.items_per_hour
     reward = answer_reward(study)
     whole = (
         Text("about {n:# minute|# minutes}", n=max(1, round(minutes)))
@@ -30,16 +30,16 @@ def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
         else Text("about {n:.1f} hours", n=minutes / 60)
     )
     facts: list[tuple[Text, Text | str | None]] = [
-        (Text("Who asks"), _text(told.organisation)),
-        (Text("Contact"), told.contact),
-        (Text("Purpose"), _text(told.purpose)),
+        (Text("Who asks"), _text(consent.organisation)),
+        (Text("Contact"), consent.contact),
+        (Text("Purpose"), _text(consent.purpose)),
         (Text("Tasks"), Text("at most {n:,}", n=most)),
         (Text("Time"), whole),
         (Text("Pay"), None if reward is None else _pay(Money(reward, arm.pay.currency), most)),
         (Text("Training"), _of_training(study)),
-        (Text("Ethics review"), _text(told.ethics)),
-        (Text("Data about you"), _text(told.data)),
-        (Text("Kept for"), _text(told.kept)),
+        (Text("Ethics review"), _text(consent.ethics)),
+        (Text("Data about you"), _text(consent.data)),
+        (Text("Kept for"), _text(consent.kept)),
     ]
     return [(name, fact) for name, fact in facts if fact]
 
@@ -75,10 +75,10 @@ def told_options(study: ServedStudy, form: Mapping[str, Sequence[str]]) -> dict[
 
     A question without an option of the plan was declined.
     """
-    found = {}
-    for one in study.folder.plan.demographics:
-        chosen = field(form, one.name)
-        places = [str(place) for place in range(len(one.choices))]
+    options = {}
+    for question in study.folder.plan.demographics:
+        chosen = field(form, question.name)
+        places = [str(place) for place in range(len(question.choices))]
         if chosen in places:
-            found[one.name] = places.index(chosen)
-    return found
+            options[question.name] = places.index(chosen)
+    return options

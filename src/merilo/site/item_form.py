@@ -215,7 +215,7 @@ def prompt_html(
 
 
 def _with_media(study: ServedStudy, task: StudyTask, text: str, language: Language) -> Markup:
-    named = {str(one): one for one in task.media}
+    named = {str(medium): medium for medium in task.media}
     if not named:
         return escape(text)
     html = Markup()

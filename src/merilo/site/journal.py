@@ -138,26 +138,26 @@ class LogEntry(NamedTuple):
 
 def facts_text(facts: dict[str, Any]) -> str:
     """Return facts as the JSON of an event; those that are `None` are left out."""
-    told = {name: value for name, value in facts.items() if value is not None}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+    stated = {name: value for name, value in facts.items() if value is not None}
+    return json.dumps(stated, ensure_ascii=False, separators=(",", ":")) if stated else ""
 
 
-def database_url(folder: Path, given: str | None) -> URL:
+def database_url(folder: Path, address: str | None) -> URL:
     """Return the address of the database.
 
     Args:
         folder: the study's folder, where SQLite's file lies by default.
-        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the
+        address: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the
             environment.
 
     Raises:
         UsageError: the address is not one of SQLite or PostgreSQL.
     """
-    given = given or os.environ.get(DATABASE_VARIABLE)
-    if not given:
+    address = address or os.environ.get(DATABASE_VARIABLE)
+    if not address:
         return URL.create("sqlite", database=str(folder / DATABASE_FILE))
     try:
-        url = make_url(given)
+        url = make_url(address)
     except ArgumentError:
         url = None
     backend = url.get_backend_name() if url is not None else ""
@@ -257,7 +257,8 @@ class Journal:
 
     def settings(self) -> dict[str, str]:
         """Return the server's settings by name: the key of the cookies, the author's secret, addresses."""
-        return {one.facts["name"]: one.facts["value"] for one in self.events("", ["setting"])}
+        facts = [setting.facts for setting in self.events("", ["setting"])]
+        return {fact["name"]: fact["value"] for fact in facts}
 
     def latest(self) -> int:
         """Return the latest time in the log, in milliseconds since 1970; 0 for an empty one."""
@@ -289,9 +290,9 @@ class Journal:
         connection = self._writing()
         last = self._latest_id(connection) if self._last is None else self._last
         rows = [
-            {"id": at, "study": study, **one._asdict()}
-            for at, (study, one) in enumerate(
-                ((entry.study, one) for entry in entries for one in entry.events), last + 1
+            {"id": at, "study": study, **fresh._asdict()}
+            for at, (study, fresh) in enumerate(
+                ((entry.study, fresh) for entry in entries for fresh in entry.events), last + 1
             )
         ]
         connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")

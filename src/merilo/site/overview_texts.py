@@ -71,17 +71,17 @@ def duration(hours: float) -> Text:
     return Text("{n:.1f} days", n=days) if days < 4 else Text("{n:,} {n:day|days}", n=round(days))
 
 
-def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
+def overview_texts(status: SiteStatus, language: Language) -> dict[str, str]:
     """Return the texts of the overview.
 
     Args:
-        found: the status.
+        status: the status.
         language: the language of the page.
 
     Returns:
         Name -> text. `points` and `share` are numbers for the chart and the bar.
     """
-    counts, status, plan = found.counts, found.status, found.study.folder.plan
+    counts, computed, plan = status.counts, status.status, status.study.folder.plan
     done = counts.answered / counts.needed if counts.needed else 0.0
     texts: dict[str, object] = {
         "answered": Text(
@@ -89,26 +89,26 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
         ),
         "complete": Text("{part:,} of {whole:,}", part=counts.complete, whole=counts.items),
         "in_hand": Text("{n:,}", n=counts.in_hand),
-        "rate": _rate(found),
-        "end": _end(found),
-        "end_range": _end_range(found),
-        "final_cost": _money(found, found.final_pay),
+        "rate": _rate(status),
+        "end": _end(status),
+        "end_range": _end_range(status),
+        "final_cost": _money(status, status.final_pay),
         "planned_cost": ""
-        if found.planned_pay is None
-        else Text("by the plan, {cost}", cost=_money(found, found.planned_pay)),
-        "assumed": _assumed(found, found.left[0]),
-        "alpha": _agreement(found),
+        if status.planned_pay is None
+        else Text("by the plan, {cost}", cost=_money(status, status.planned_pay)),
+        "assumed": _assumed(status, status.left[0]),
+        "alpha": _agreement(status),
         "low_agreement": _NONE_YET
-        if status is None or status.low_agreement is None
+        if computed is None or computed.low_agreement is None
         else Text(
             "{share:.1%} of the answered items; the plan allows {most:.0%}",
-            share=status.low_agreement,
+            share=computed.low_agreement,
             most=plan.baseline.max_low_agreement,
         ),
         "counted": Text(
             "{part:,} of {whole:,}",
-            part=status.counted if status and not status.problem else 0,
-            whole=status.answers if status else 0,
+            part=computed.counted if computed and not computed.problem else 0,
+            whole=computed.answers if computed else 0,
         ),
         "controls": Text(
             "{share:.1%} ({right:,} of {controls:,})",
@@ -118,12 +118,12 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
         )
         if counts.controls
         else _NONE_YET,
-        **_work_texts(found),
-        "people": _people(found),
-        "refusals": found.came.refusals,
-        "dropouts": found.came.dropouts,
-        "where_left": found.came.where_people_left,
-        "hasty": Text("{n:,}", n=sum(one.hasty for one in found.people)),
+        **_work_texts(status),
+        "people": _people(status),
+        "refusals": status.came.refusals,
+        "dropouts": status.came.dropouts,
+        "where_left": status.came.where_people_left,
+        "hasty": Text("{n:,}", n=sum(worker.hasty for worker in status.people)),
         "chart_text": Text(
             "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
             "upper edge is {most:,}.",
@@ -132,44 +132,44 @@ def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
         ),
     }
     shown = {name: formatted(text, "", language) for name, text in texts.items()}
-    return {**shown, "share": f"{done:.4f}", "points": chart_points(found)}
+    return {**shown, "share": f"{done:.4f}", "points": chart_points(status)}
 
 
-def _money(found: SiteStatus, amount: float | None, without: Text = _UNDECIDED) -> Text | Money:
-    return without if amount is None else Money(amount, found.study.arm.pay.currency)
+def _money(status: SiteStatus, amount: float | None, without: Text = _UNDECIDED) -> Text | Money:
+    return without if amount is None else Money(amount, status.study.arm.pay.currency)
 
 
-def _work_texts(found: SiteStatus) -> dict[str, object]:
+def _work_texts(status: SiteStatus) -> dict[str, object]:
     """Return the texts on pay and time."""
-    paid, kept, pay = found.paid, found.status.cost if found.status else None, found.study.arm.pay
-    left_pay, missing = found.left[1], found.counts.missing
+    paid, cost, pay = status.paid, status.status.cost if status.status else None, status.study.arm.pay
+    left_pay, missing = status.left[1], status.counts.missing
     return {
-        "earned": _money(found, found.earned),
-        "hourly": _money(found, paid.hourly if paid else None, _NONE_YET),
+        "earned": _money(status, status.earned),
+        "hourly": _money(status, paid.hourly if paid else None, _NONE_YET),
         "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
         "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
         "median_seconds": _NONE_YET
-        if kept is None or kept.median_seconds is None
-        else Text("{seconds:,.1f} s", seconds=kept.median_seconds),
+        if cost is None or cost.median_seconds is None
+        else Text("{seconds:,.1f} s", seconds=cost.median_seconds),
         "remaining_pay": Text(
             "{pay} for {n:,} {n:answer|answers} and the control items among them",
-            pay=_money(found, left_pay),
+            pay=_money(status, left_pay),
             n=missing,
         )
         if left_pay is not None and missing
-        else _money(found, left_pay),
-        "remaining_hours": _NONE_YET if found.hours_left is None else duration(found.hours_left),
+        else _money(status, left_pay),
+        "remaining_hours": _NONE_YET if status.hours_left is None else duration(status.hours_left),
     }
 
 
-def _agreement(found: SiteStatus) -> Text:
+def _agreement(site_status: SiteStatus) -> Text:
     """Krippendorff's alpha, or why there is none."""
-    status = found.status
+    status = site_status.status
     if status is None or not status.answers:
         return Text("not defined yet: there are no answers")
     if status.alpha is not None:
         return Text("{value:.3f}", value=status.alpha)
-    if found.study.declared.answer.kind == "program":
+    if site_status.study.declared.answer.kind == "program":
         return Text("not computed: the answers are programs")
     if status.problem:
         return Text("not defined: everyone is below the threshold on control items")
@@ -183,8 +183,8 @@ def _low_pay(hourly: float | None, least: float | None, currency: str) -> Text |
     return Text("below the minimum of the plan, {least}", least=Money(least, currency))
 
 
-def _rate(found: SiteStatus) -> Text:
-    rate = found.rate
+def _rate(status: SiteStatus) -> Text:
+    rate = status.rate
     if rate is None:
         return Text("not known yet: it takes 10 answers and 10 minutes")
     return Text(
@@ -199,39 +199,39 @@ def _past(minutes: float) -> Text:
     return Text("{n:,} min", n=round(minutes)) if minutes < 100 else duration(minutes / 60)
 
 
-def _end(found: SiteStatus) -> Text:
-    if not found.counts.missing:
+def _end(status: SiteStatus) -> Text:
+    if not status.counts.missing:
         return Text("all answers are there")
-    if found.counts.paused:
+    if status.counts.paused:
         return Text("the study is paused")
-    if found.rate is None:
+    if status.rate is None:
         return Text("cannot be told yet: the speed is not known")
-    if found.end is None:
+    if status.end is None:
         return Text("cannot be told: the speed varies too much")
-    return Text("in {expected}", expected=duration(found.end[0]))
+    return Text("in {expected}", expected=duration(status.end[0]))
 
 
-def _end_range(found: SiteStatus) -> Text | str:
-    if found.end is None:
+def _end_range(status: SiteStatus) -> Text | str:
+    if status.end is None:
         return ""
-    _, low, high = map(duration, found.end)
+    _, low, high = map(duration, status.end)
     return Text("by the variation of the speed, between {low} and {high}", low=low, high=high)
 
 
-def _assumed(found: SiteStatus, more: int) -> Text:
+def _assumed(status: SiteStatus, more: int) -> Text:
     """What the end and the final cost assume."""
     parts = []
-    if found.end is not None and found.rate is not None:
-        time = _past(found.rate.minutes)
+    if status.end is not None and status.rate is not None:
+        time = _past(status.rate.minutes)
         parts.append(Text("The end assumes that answers go on coming as in the last {time}.", time=time))
-    if found.final_pay is not None:
+    if status.final_pay is not None:
         parts.append(
             Text(
                 "The cost is the pay for all answers until now and, by the plan, for {n:,} more.",
                 n=more,
             )
         )
-        commission = found.study.arm.pay.commission
+        commission = status.study.arm.pay.commission
         parts.append(
             Text("The platform's commission is not in it.")
             if commission is None
@@ -241,17 +241,17 @@ def _assumed(found: SiteStatus, more: int) -> Text:
     return joined(parts)
 
 
-def _people(found: SiteStatus) -> Text:
-    stages = dict(found.counts.stages)
+def _people(status: SiteStatus) -> Text:
+    stages = dict(status.counts.stages)
     parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages.get(stage)]
     return joined(parts, ", ") if parts else Text("nobody yet")
 
 
-def chart_points(found: SiteStatus) -> str:
+def chart_points(status: SiteStatus) -> str:
     """Return the points of the line of answers over time, in the coordinates of `CHART`; empty without answers."""
-    points = progress_points(found.times, found.at if found.counts.missing else 0)
+    points = progress_points(status.times, status.at if status.counts.missing else 0)
     if len(points) < 2:
         return ""
     width, height = CHART
-    longest, most = points[-1][0] or 1.0, max(found.counts.needed, points[-1][1], 1)
+    longest, most = points[-1][0] or 1.0, max(status.counts.needed, points[-1][1], 1)
     return " ".join(f"{hours / longest * width:.1f},{height - n / most * height:.1f}" for hours, n in points)

@@ -31,20 +31,21 @@ def paid_people(state: State) -> str:
     """
     study, platforms = state.study, set(PLATFORM_IDS.values())
     rows = []
-    for one in sorted(state.people.values(), key=lambda one: one.created):
-        if one.source not in platforms:
+    for person in sorted(state.people.values(), key=lambda person: person.created):
+        if person.source not in platforms:
             continue
-        answered = [held for held in one.tasks.values() if held.state == "answered"]
-        answers = sum(not state.rules.is_training(held.task) for held in answered)
-        tested = any(state.rules.is_test(held.task) for held in answered)
-        codes, code = study.arm.prolific if one.source == PROLIFIC else None, one.completion
+        answered = [assignment for assignment in person.tasks.values() if assignment.state == "answered"]
+        answers = sum(not state.rules.is_training(assignment.task) for assignment in answered)
+        tested = any(state.rules.is_test(assignment.task) for assignment in answered)
+        codes, code = study.arm.prolific if person.source == PROLIFIC else None, person.completion
         is_complete = code is not None and (codes is None or code == codes.complete)
         owed = _owed(
-            study, one.stage, answers, is_complete=is_complete and tested and one.stage not in _ENDED
+            study, person.stage, answers, is_complete=is_complete and tested and person.stage not in _ENDED
         )
         rows.append((
-            one.source, one.external, code or "", one.stage, str(answers),
-            f"{sum(held.seconds or 0.0 for held in answered):.0f}", str(one.controls), str(one.controls_right), *owed,
+            person.source, person.external, code or "", person.stage, str(answers),
+            f"{sum(assignment.seconds or 0.0 for assignment in answered):.0f}", str(person.controls),
+            str(person.controls_right), *owed,
         ))  # fmt: skip
     return guarded(pl.DataFrame(rows, schema=dict.fromkeys(PAID_FIELDS, pl.String), orient="row")).write_csv()
 

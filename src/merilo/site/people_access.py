@@ -131,7 +131,7 @@ def admit_invited(
         The person; `None` if there is no such invitation or it was revoked.
     """
     hashed = _hash(code)
-    state = next((one for one in states if hashed in one.invitations), None)
+    state = next((each for each in states if hashed in each.invitations), None)
     if state is None or (invitation := state.invitations[hashed]).revoked:
         return None
     if invitation.person is not None:

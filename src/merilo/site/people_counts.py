@@ -38,19 +38,19 @@ def participation(people: Iterable[Person], now: int) -> Participation:
         now: the time, in milliseconds since 1970.
     """
     counts, left, after = Counter[str](), Counter[str](), Counter[int]()
-    for one in people:
+    for person in people:
         counts["came"] += 1
-        counts["agreed"] += (one.before or one.stage) not in _BEFORE_CONSENT
-        if one.stage in _ENDS:
-            counts[_ENDS[one.stage]] += 1
-        elif one.completion is not None:
+        counts["agreed"] += (person.before or person.stage) not in _BEFORE_CONSENT
+        if person.stage in _ENDS:
+            counts[_ENDS[person.stage]] += 1
+        elif person.completion is not None:
             counts["finished"] += 1
-        elif now - one.last_seen < AWAY:
+        elif now - person.last_seen < AWAY:
             counts["under_way"] += 1
         else:
-            left[one.stage] += 1
-            if one.stage == "working":
-                after[_answered(one)] += 1
+            left[person.stage] += 1
+            if person.stage == "working":
+                after[_answered(person)] += 1
     return Participation(
         **counts, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
     )
@@ -66,16 +66,16 @@ def count_people(state: State, now: int) -> Participation:
     came = participation(state.people.values(), now)
     chosen: defaultdict[str, Counter[int]] = defaultdict(Counter)
     declined = Counter[str]()
-    for one in state.people.values():
-        if one.stage == "excluded" or not _answered(one):
+    for person in state.people.values():
+        if person.stage == "excluded" or not _answered(person):
             continue
-        for question, answer in one.background.items():
+        for question, answer in person.background.items():
             if answer is None:
                 declined[question] += 1
             else:
                 chosen[question][answer] += 1
-    words = [one.words for one in state.study.folder.plan.demographics]
-    personal = tuple(one.counted(chosen[one.name], declined[one.name]) for one in words)
+    asked = [demographic.words for demographic in state.study.folder.plan.demographics]
+    personal = tuple(words.counted(chosen[words.name], declined[words.name]) for words in asked)
     return replace(came, personal=personal)
 
 

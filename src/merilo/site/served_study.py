@@ -129,13 +129,13 @@ class ServedStudy:
         Files outside `samples/` are left out, also those behind a symbolic link.
         """
         samples = (self.folder.path / self.folder.plan.source.file).resolve().parent / "samples"
-        found = {}
+        files = {}
         for task in self.tasks:
-            for one in task.media:
-                path = (samples.parent / one.path).resolve()
+            for medium in task.media:
+                path = (samples.parent / medium.path).resolve()
                 if path.is_relative_to(samples) and path.is_file():
-                    found[self.media_name(one.path)] = path
-        return found
+                    files[self.media_name(medium.path)] = path
+        return files
 
     def media_name(self, path: str) -> str:
         """Return the name under which the site sends a file."""
@@ -190,22 +190,22 @@ class ServedStudy:
             name: the person, as the items name their authors.
             domains: the domains that they are invited for; empty for all.
         """
-        found = {}
+        reasons = {}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if domains and task.domain not in domains:
-                found[number] = "foreign"
+                reasons[number] = "foreign"
             elif self.arm.skip_own and name in task.authors:
-                found[number] = "own"
+                reasons[number] = "own"
         controls = self.tasks[self.rules.tests : self.rules.tests + self.rules.controls]
         of_domain = set(in_domains(controls, domains))
         for number, task in enumerate(controls, start=self.rules.tests):
             if task not in of_domain:
-                found[number] = "foreign"
-        dialogues = {self.tasks[number].dialogue: state for number, state in found.items()}
+                reasons[number] = "foreign"
+        dialogues = {self.tasks[number].dialogue: state for number, state in reasons.items()}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if task.dialogue and task.dialogue in dialogues:
-                found.setdefault(number, dialogues[task.dialogue])
-        return found
+                reasons.setdefault(number, dialogues[task.dialogue])
+        return reasons
 
     def is_right(self, number: int, answer: str) -> bool:
         """Return whether an answer to a control or training item is right, as the study's baseline decides it.
@@ -217,15 +217,15 @@ class ServedStudy:
         if task.known is None:
             raise ValueError(f"task {number} has no known answer")
         settings = self.folder.plan.baseline
-        given, true = answer.strip(), task.known.strip()
-        if given == true:
+        stripped, true = answer.strip(), task.known.strip()
+        if stripped == true:
             return True
         declared = self.declared
         if declared.answer.kind == "text" and "grade_norm" not in declared.metrics:
-            return best_f1(given, true, task.alternatives) >= settings.min_control_score
+            return best_f1(stripped, true, task.alternatives) >= settings.min_control_score
         key = self._key
         kind = self.kinds.get(number, "")
-        return key(given, kind) in {key(text, kind) for text in alternatives(true, task.alternatives)}
+        return key(stripped, kind) in {key(text, kind) for text in alternatives(true, task.alternatives)}
 
     @cached_property
     def _key(self) -> Callable[[str, str], str]:
@@ -247,44 +247,44 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     if not preview:
         refuse_changed(folder)
     plan = folder.plan
-    items = [one.item for one in folder.items()]
-    made = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
-    if not made.tests:
+    items = [row.item for row in folder.items()]
+    asked = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
+    if not asked.tests:
         raise DataError("the study has no items to answer", file=folder.path)
-    tasks = (*made.tests, *made.controls, *made.training)
-    key = made.ids.study(arm)
+    tasks = (*asked.tests, *asked.controls, *asked.training)
+    key = asked.ids.study(arm)
     group = plan.arms[arm]
-    controls = [one.item for one in folder.controls()]
-    known = [item.meta.get("type") for item in (*controls, *(one.item for one in folder.training()))]
-    start = len(made.tests)
+    controls = [row.item for row in folder.controls()]
+    known = [item.meta.get("type") for item in (*controls, *(row.item for row in folder.training()))]
+    start = len(asked.tests)
     return ServedStudy(
         key=key,
         arm_name=arm,
         folder=folder,
         tasks=tasks,
-        rules=_rules(plan, group, made),
-        instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
+        rules=_rules(plan, group, asked),
+        instructions={language: _instruction(folder, arm, key, language, asked.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
-        secret=made.ids.key,
+        secret=asked.ids.key,
         preview=preview,
     )  # fmt: skip
 
 
-def _rules(plan: Study, arm: Arm, made: StudyTasks) -> TaskRules:
+def _rules(plan: Study, arm: Arm, asked: StudyTasks) -> TaskRules:
     return TaskRules(
         seed=plan.seed,
         overlap=arm.overlap,
-        tests=len(made.tests),
-        controls=len(made.controls),
-        training=len(made.training),
+        tests=len(asked.tests),
+        controls=len(asked.controls),
+        training=len(asked.training),
         every=plan.controls.every if plan.controls else 0,
         min_accuracy=plan.controls.min_accuracy if plan.controls else 0.0,
         min_controls=plan.baseline.min_controls,
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
         threshold=plan.training.threshold if plan.training else 0.0,
         time_limit=arm.time_limit,
-        dialogues=any(task.dialogue for task in made.tests),
-        on_screen=1 if any(task.dialogue for task in made.tests) else arm.items_on_screen,
+        dialogues=any(task.dialogue for task in asked.tests),
+        on_screen=1 if any(task.dialogue for task in asked.tests) else arm.items_on_screen,
     )
 
 

@@ -205,7 +205,7 @@ def invite_to_site(
     folder = open_study(study)
     name, _ = arm_of(folder, arm or ("experts" if experts and "experts" in folder.plan.arms else None))
     with opened_studies(study, database) as (journal, studies):
-        served = next(one for one in studies if one.arm_name == name)
+        served = next(group for group in studies if group.arm_name == name)
         order = {
             "do": "invite", "study": served.key, "names": [*dict.fromkeys(experts)] if experts else [None] * count,
             "domains": [*dict.fromkeys(domains)],
@@ -282,7 +282,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
     """
     name, _ = arm_of(open_study(study), arm)
     with opened_studies(study, database) as (journal, studies):
-        return read_states(journal, [one for one in studies if one.arm_name == name])[0]
+        return read_states(journal, [group for group in studies if group.arm_name == name])[0]
 
 
 def collect_counts(state: State) -> str:
@@ -316,7 +316,7 @@ def opened_studies(
             f"several studies need one database: give {argument('database')}, because site.db in a "
             "study's folder is for that study alone"
         )
-    folders = [open_study(one) for one in (study, *further)]
+    folders = [open_study(path) for path in (study, *further)]
     loaded = [load_study(folder, arm, preview=preview) for folder in folders for arm in folder.plan.arms]
     _refuse_repeated(loaded)
     journal = Journal(database_url(folders[0].path, database))
@@ -329,22 +329,22 @@ def opened_studies(
 def _with_person(study: Path, database: str | None, order: dict[str, str]) -> Change:
     """Do something with a person of any group of a study."""
     with opened_studies(study, database) as (journal, studies):
-        keys = [one.key for one in studies]
+        keys = [group.key for group in studies]
         return Change(*give_order(journal, studies, {**order, "studies": keys}))
 
 
 def _refuse_repeated(loaded: list[ServedStudy]) -> None:
     folders: dict[str, Path] = {}
-    for one in loaded:
-        here, earlier = one.folder.path, folders.get(one.key)
+    for group in loaded:
+        here, earlier = group.folder.path, folders.get(group.key)
         if earlier is not None:
             said = "is given twice" if here == earlier else f"holds the same study as {earlier}"
             raise UsageError(f"{here} {said}: give each study once")
-        folders[one.key] = here
+        folders[group.key] = here
 
 
-def _proxies(given: str) -> list[str]:
-    names = [one.strip() for one in given.split(",") if one.strip()]
+def _proxies(proxies: str) -> list[str]:
+    names = [stripped for part in proxies.split(",") if (stripped := part.strip())]
     for name in names:
         try:
             ip_network(name)

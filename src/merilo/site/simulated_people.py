@@ -139,7 +139,7 @@ class SimulatedCrowd:
     def _arrivals(self, characters: Iterator[tuple[str, _Character]]) -> Iterator[float]:
         """Let the next person come from time to time, unless earlier ones wait for a task."""
         while not self._nothing_left:
-            if not any(one.waits for one in self.visits):
+            if not any(visit.waits for visit in self.visits):
                 name, character = next(characters)
                 self.visits.append(SimulatedVisit(name))
                 self._later(0, self._visit(self.visits[-1], character))
@@ -156,23 +156,26 @@ class SimulatedCrowd:
         person = admitted.person
         yield _READING
         steps.consent(state, person, self._now)
-        told = {one.name: random.randrange(len(one.choices)) for one in state.study.folder.plan.demographics}
-        steps.tell_background(state, person, told, self._now)
+        background = {
+            question.name: random.randrange(len(question.choices))
+            for question in state.study.folder.plan.demographics
+        }
+        steps.tell_background(state, person, background, self._now)
         yield _READING
         steps.read_instruction(state, person, self._now)
         yield from self._train(person, character, random)
         for _ in range(_MOST_WAITS):
             while person.answers_tasks:
-                given = steps.next_task(state, person, self._now)
-                if not isinstance(given, ShownTask):
-                    visit.waits = given == "wait"
+                shown = steps.next_task(state, person, self._now)
+                if not isinstance(shown, ShownTask):
+                    visit.waits = shown == "wait"
                     break
                 if visit.answered == character.leaves_after:
                     visit.end = "left"
                     return
                 yield simulated_seconds(character.kind, random)
-                answer = simulated_answer(self._items[given.number], character.kind, random)
-                steps.save_answers(state, person, [SentAnswer(number=given.number, answer=answer)], self._now)
+                answer = simulated_answer(self._items[shown.number], character.kind, random)
+                steps.save_answers(state, person, [SentAnswer(number=shown.number, answer=answer)], self._now)
                 visit.answered += 1
             if not visit.waits:
                 break
@@ -272,7 +275,7 @@ def collect_from_simulated_people(
     folder = open_study(study)
     name, _ = arm_of(folder, None)
     loaded = load_study(folder, name)
-    asked = [one.item for one in (*folder.items(), *folder.controls(), *folder.training())]
+    asked = [row.item for row in (*folder.items(), *folder.controls(), *folder.training())]
     items = [
         SimulatedItem(task.first_known or str(item.outputs), task.labels, difficulty(item))
         for task, item in zip(loaded.tasks, asked, strict=True)
@@ -290,6 +293,6 @@ def collect_from_simulated_people(
         journal.close()
     visits = crowd.visits
     return SimulatedCollection(
-        sum(one.answered for one in visits),
-        dict(Counter(one.end for one in visits if one.answered or one.end == "refused")),
+        sum(visit.answered for visit in visits),
+        dict(Counter(visit.end for visit in visits if visit.answered or visit.end == "refused")),
     )

@@ -36,7 +36,7 @@ AT_WORK: Final = frozenset({"working", "finished"})
 TaskState: TypeAlias = Literal["open", "answered", "expired", "returned"]
 
 
-class Held(NamedTuple):
+class Assignment(NamedTuple):
     """A task that a person was given.
 
     Attributes:
@@ -121,7 +121,7 @@ class Person:
     completion: str | None = None
     declared: str | None = None
     background: Mapping[str, int | None] = field(default_factory=dict)
-    tasks: dict[int, Held] = field(default_factory=dict)
+    tasks: dict[int, Assignment] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
     withheld: Mapping[int, str] = field(default_factory=dict)
     last_seen: int = 0
@@ -196,7 +196,7 @@ class State:
             sorted((rank, task) for task, rank in enumerate(self._rank)) if self.rules.overlap else []
         )
         self._turns: dict[int, list[int]] = {}
-        for task, (dialogue, _) in sorted(enumerate(study.turns), key=lambda one: (one[1], one[0])):
+        for task, (dialogue, _) in sorted(enumerate(study.turns), key=lambda row: (row[1], row[0])):
             if dialogue:
                 self._turns.setdefault(dialogue, []).append(task)
         with collecting_later():
@@ -208,9 +208,10 @@ class State:
         copy = State.__new__(State)
         copy.__dict__.update(self.__dict__)
         copy.people = {
-            name: replace(one, tasks=dict(one.tasks), order=[*one.order]) for name, one in self.people.items()
+            name: replace(person, tasks=dict(person.tasks), order=[*person.order])
+            for name, person in self.people.items()
         }
-        copy.invitations = {name: replace(one) for name, one in self.invitations.items()}
+        copy.invitations = {name: replace(invitation) for name, invitation in self.invitations.items()}
         copy.open, copy.pending = [*self.open], {*self.pending}
         return copy
 
@@ -243,11 +244,13 @@ class State:
             self._release(gone)
             self._by_source.pop((gone.source, gone.external), None)
         hashes = frozenset(
-            one.hash
-            for one in self.invitations.values()
-            if (person and one.person == person) or (name is not None and one.name == name)
+            invitation.hash
+            for invitation in self.invitations.values()
+            if (person and invitation.person == person) or (name is not None and invitation.name == name)
         )
-        self.invitations = {key: one for key, one in self.invitations.items() if key not in hashes}
+        self.invitations = {
+            key: invitation for key, invitation in self.invitations.items() if key not in hashes
+        }
         self._forgotten = (person, hashes)
 
     def person_from(self, source: str, external: str) -> Person | None:
@@ -268,7 +271,7 @@ class State:
                 if task not in besides and not person.never_gets(task):
                     yield task
 
-    def latest(self, person: Person) -> list[Held]:
+    def latest(self, person: Person) -> list[Assignment]:
         """Return a person's latest tasks, as many as a page has; in a dialogue, the first turn without an answer."""
         if self.rules.dialogues:
             for task in person.order:
@@ -287,26 +290,26 @@ class State:
         if self.open[task] == 1:
             insort(self._free, (self._rank[task], task))
 
-    def _put(self, person: Person, held: Held) -> None:
+    def _put(self, person: Person, assignment: Assignment) -> None:
         """Let a person hold a task in another way, and keep the places and the pending tasks in step."""
-        before = person.tasks.get(held.task)
+        before = person.tasks.get(assignment.task)
         had = before is not None and before.counts
-        person.tasks[held.task] = held
-        if held.counts and not had:
-            self._take(held.task)
-        elif had and not held.counts:
-            self._give_back(held.task)
-        if held.state == "open":
-            self.pending.add((person.id, held.task))
+        person.tasks[assignment.task] = assignment
+        if assignment.counts and not had:
+            self._take(assignment.task)
+        elif had and not assignment.counts:
+            self._give_back(assignment.task)
+        if assignment.state == "open":
+            self.pending.add((person.id, assignment.task))
         else:
-            self.pending.discard((person.id, held.task))
+            self.pending.discard((person.id, assignment.task))
 
     def _release(self, person: Person) -> None:
         """Give every place of a person back, those of answers too; the answers stay, and count no more."""
-        for held in [*person.tasks.values()]:
-            if held.counts or held.state == "open":
-                state = "returned" if held.state == "open" else held.state
-                self._put(person, held._replace(counts=False, state=state))
+        for assignment in [*person.tasks.values()]:
+            if assignment.counts or assignment.state == "open":
+                state = "returned" if assignment.state == "open" else assignment.state
+                self._put(person, assignment._replace(counts=False, state=state))
 
     def _withhold(self, person: Person, name: str, domains: tuple[str, ...]) -> None:
         person.withheld = self.study.withheld(name, domains)
@@ -323,8 +326,8 @@ class State:
         invitation = Invitation(facts["hash"], name, domains, event.at)
         if name is not None:
             # The earlier link of the same person opens nothing: two links must not make two people of one.
-            for one in self.invitations.values():
-                one.revoked |= one.name == name
+            for earlier in self.invitations.values():
+                earlier.revoked |= earlier.name == name
             if (person := self.person_from("expert", name)) is not None:
                 invitation.person = person.id
                 self._withhold(person, name, domains)
@@ -371,17 +374,17 @@ class State:
             self._put(person, person.tasks[task]._replace(given=event.at, due=due, late=late))
             return
         if self.rules.is_training(task):
-            self._put(person, Held(task, 0, "open", counts=False, given=event.at))
+            self._put(person, Assignment(task, 0, "open", counts=False, given=event.at))
             return
         if not self.rules.dialogues:
-            self._put(person, Held(task, place, "open", self.rules.is_test(task), event.at, due, late))
+            self._put(person, Assignment(task, place, "open", self.rules.is_test(task), event.at, due, late))
             person.order.append(task)
             return
         for at, turn in enumerate(self.turns_with(task)):
-            held = Held(turn, place + at, "open", counts=self.rules.is_test(turn))
+            assignment = Assignment(turn, place + at, "open", counts=self.rules.is_test(turn))
             if turn == task:
-                held = held._replace(given=event.at, due=due, late=late)
-            self._put(person, held)
+                assignment = assignment._replace(given=event.at, due=due, late=late)
+            self._put(person, assignment)
             person.order.append(turn)
 
     def _renewed(self, event: Event) -> None:
@@ -392,16 +395,13 @@ class State:
     def _answered(self, event: Event) -> None:
         person, task, facts = self.people[event.person], _task(event), event.facts
         right = facts.get("right")
-        held = person.tasks[task]
         person.last_seen = event.at
-        self._put(
-            person,
-            Held(
-                task, held.place, "answered", self.rules.is_test(task), held.given, held.due, held.late, event.at,
-                facts["seconds"], facts.get("answer", ""), right, facts.get("skipped", False), facts.get("comment"),
-                facts.get("signals"),
-            ),
+        answered = person.tasks[task]._replace(
+            state="answered", counts=self.rules.is_test(task), answered=event.at, seconds=facts["seconds"],
+            answer=facts.get("answer", ""), right=right, skipped=facts.get("skipped", False),
+            comment=facts.get("comment"), signals=facts.get("signals"),
         )  # fmt: skip
+        self._put(person, answered)
         if right is None:
             return
         if self.rules.is_control(task):
@@ -413,9 +413,12 @@ class State:
         """A task was not answered in time; a dialogue goes as a whole, because its next person gives every answer."""
         person = self.people[event.person]
         for turn in self.turns_with(_task(event)):
-            held = person.tasks[turn]
+            assignment = person.tasks[turn]
             self._put(
-                person, held._replace(counts=False, state="expired" if held.state == "open" else held.state)
+                person,
+                assignment._replace(
+                    counts=False, state="expired" if assignment.state == "open" else assignment.state
+                ),
             )
 
     def _released(self, event: Event) -> None:
@@ -437,9 +440,9 @@ class State:
         if person.stage == "excluded":
             person.stage, person.before = person.before or "working", None
             person.reason = _control_items(person) if person.stage == "stopped" else None
-        for held in [*person.tasks.values()]:
-            if held.state == "returned" and self.rules.is_training(held.task):
-                self._put(person, held._replace(state="open"))
+        for assignment in [*person.tasks.values()]:
+            if assignment.state == "returned" and self.rules.is_training(assignment.task):
+                self._put(person, assignment._replace(state="open"))
         for task in facts.get("tasks", ()):
             self._put(person, person.tasks[task]._replace(counts=True))
 

@@ -195,20 +195,20 @@ def read_counts(state: State) -> SiteCounts:
     """Count the tasks and the people of a study."""
     tests, people = state.rules.tests, state.people
     pending = [people[name].tasks[task] for name, task in state.pending if not state.rules.is_training(task)]
-    waiting = {held.task for held in pending if held.counts}
-    in_hand = [held.given for held in pending if held.given is not None]
+    waiting = {assignment.task for assignment in pending if assignment.counts}
+    in_hand = [assignment.given for assignment in pending if assignment.given is not None]
     return SiteCounts(
         paused=state.paused,
         items=tests,
         needed=tests * state.rules.overlap,
         unassigned=sum(state.open),
-        held=sum(held.counts for held in pending),
+        held=sum(assignment.counts for assignment in pending),
         complete=sum(not needed and task not in waiting for task, needed in enumerate(state.open)),
         in_hand=len(in_hand),
         latest=max(in_hand, default=None),
-        stages=tuple(sorted(Counter(one.stage for one in people.values()).items())),
-        controls=sum(one.controls for one in people.values()),
-        controls_right=sum(one.controls_right for one in people.values()),
+        stages=tuple(sorted(Counter(person.stage for person in people.values()).items())),
+        controls=sum(person.controls for person in people.values()),
+        controls_right=sum(person.controls_right for person in people.values()),
     )
 
 
@@ -285,7 +285,7 @@ def read_people(state: State, answers: pl.DataFrame) -> list[Worker]:
                 last_seen=person.last_seen,
             )
         )
-    return sorted(people, key=lambda one: (-one.answers, one.pseudonym))
+    return sorted(people, key=lambda worker: (-worker.answers, worker.pseudonym))
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,16 +431,16 @@ class Statuses:
         Raises:
             RefusedRequestError: the database cannot be read.
         """
-        kept = self._kept.setdefault(study.key, _Kept())
-        if kept.task is None or (kept.task.done() and time.monotonic() >= kept.due):
-            kept.task = asyncio.create_task(self._compute(study, kept))
-        await asyncio.wait({kept.task}, timeout=None if kept.found is None else PATIENCE)
-        if kept.task.done():
-            kept.task.result()
-        assert kept.found is not None  # noqa: S101 - the computation has ended
-        return kept.found
+        latest = self._kept.setdefault(study.key, _Kept())
+        if latest.task is None or (latest.task.done() and time.monotonic() >= latest.due):
+            latest.task = asyncio.create_task(self._compute(study, latest))
+        await asyncio.wait({latest.task}, timeout=None if latest.found is None else PATIENCE)
+        if latest.task.done():
+            latest.task.result()
+        assert latest.found is not None  # noqa: S101 - the computation has ended
+        return latest.found
 
-    async def _compute(self, study: ServedStudy, kept: _Kept) -> None:
+    async def _compute(self, study: ServedStudy, latest: _Kept) -> None:
         began, now = time.monotonic(), self._site.clock.now()
-        kept.found = await self._site.read(study, lambda state: site_status(state, now))
-        kept.due = time.monotonic() + REST * (time.monotonic() - began)
+        latest.found = await self._site.read(study, lambda state: site_status(state, now))
+        latest.due = time.monotonic() + REST * (time.monotonic() - began)

@@ -90,7 +90,7 @@ class TaskRules:
         """
         random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
         order = random.sample(range(self.controls), self.controls)
-        return next((self.tests + one for one in order if self.tests + one not in had), None)
+        return next((self.tests + control for control in order if self.tests + control not in had), None)
 
     def excludes(self, controls: int, right: int) -> bool:
         """Return whether the baseline would exclude a person with these answers to control items."""

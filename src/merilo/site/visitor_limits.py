@@ -218,17 +218,17 @@ class WaitingBodies:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
-        held = 0
+        waiting = 0
         address = network_of(scope["client"][0] if scope.get("client") else "")
         most = self._largest if is_here(address) else self._of_address
 
         async def counted() -> Message:
-            nonlocal held
+            nonlocal waiting
             message = await receive()
-            more = max(0, min(len(message.get("body", b"")), LARGEST_FORM - held))
+            more = max(0, min(len(message.get("body", b"")), LARGEST_FORM - waiting))
             if self.size + more > self._largest or self._sizes[address] + more > most:
                 raise TooManyRequestsError(seconds=_AGAIN)
-            held += more
+            waiting += more
             self.size += more
             self._sizes[address] += more
             return message
@@ -236,7 +236,7 @@ class WaitingBodies:
         try:
             await self._app(scope, counted, send)
         finally:
-            self.size -= held
-            self._sizes[address] -= held
+            self.size -= waiting
+            self._sizes[address] -= waiting
             if not self._sizes[address]:
                 del self._sizes[address]

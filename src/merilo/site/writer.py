@@ -82,9 +82,9 @@ class Writer:
 
     def _write_group(self, group: Sequence[_Request]) -> None:
         error: BaseException | None = None
-        stale = [one for one in group if one.reading <= self._failed]
-        fresh = [one for one in group if one.reading > self._failed]
-        entries = [entry for one in fresh for entry in one.entries]
+        stale = [request for request in group if request.reading <= self._failed]
+        fresh = [request for request in group if request.reading > self._failed]
+        entries = [entry for request in fresh for entry in request.entries]
         try:
             if entries:
                 self._journal.append(entries)
@@ -104,9 +104,9 @@ class Writer:
             self._reading += 1
             self._read_again()
         lost = error or OSError("an earlier event could not be written")
-        for one in (*stale, *(fresh if error is not None else ())):
-            if not one.future.cancelled():
-                one.future.set_exception(lost)
-        for one in fresh if error is None else ():
-            if not one.future.cancelled():
-                one.future.set_result(None)
+        for request in (*stale, *(fresh if error is not None else ())):
+            if not request.future.cancelled():
+                request.future.set_exception(lost)
+        for request in fresh if error is None else ():
+            if not request.future.cancelled():
+                request.future.set_result(None)
