@@ -29,10 +29,9 @@ import pandas as pd
 import polars as pl
 
 from merilo.people.aggregation import Consensus
-from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
 from merilo.people.aggregation.glad import glad
-from merilo.people.aggregation.majority import majority, plurality
+from merilo.people.aggregation.majority import cascade, majority, plurality
 from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
-    from merilo.people.aggregation.tables import aggregate as aggregate
     from merilo.people.agreement import agreement as agreement
+    from merilo.people.decision import aggregate as aggregate
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Module -> its public names.
 _HOMES = {
     "merilo.people.agreement": ("agreement",),
-    "merilo.people.aggregation.tables": ("aggregate",),
+    "merilo.people.decision": ("aggregate",),
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),
     "merilo.runs.model_run": ("run",),

@@ -24,7 +24,7 @@ from merilo.datasets import dataset, names
 from merilo.errors import DataError, UsageError
 from merilo.items import Item, Split, read_split, write_splits
 from merilo.reports.comparison import Comparison
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import holm
 
 LABELS = "ABCD"
 

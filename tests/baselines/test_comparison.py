@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import merilo
 from merilo.baselines.comparison import Beside, Margin, Pair, Row, judged
 from merilo.estimate import Estimate
-from merilo.statistics.crossed import Crossed, Influence, crossed
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import Crossed, Influence, crossed, holm
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import merilo
 from merilo.baselines.model_echoes import ALPHA, at_least, echoes
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import holm
 
 PEOPLE, ITEMS, OVERLAP = 30, 120, 5
 

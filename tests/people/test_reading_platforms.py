@@ -19,15 +19,15 @@ from platform_files import (
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.file_reading import Reading
-from merilo.people import platforms
 from merilo.people.cost import cost
-from merilo.people.platforms import SeveralAnswersError
+from merilo.people.platforms.forms import SeveralAnswersError
 from merilo.people.platforms.label_studio import plain_value
+from merilo.people.reading import read_files, recognise
 from merilo.responses import Responses
 
 
 def read_all(paths: list[Path], **named: object) -> Responses:
-    return platforms.read(paths, Reading().named(**named))
+    return read_files(paths, Reading().named(**named))
 
 
 def old_file(path: Path, rows: list[list[str]] | None = None) -> Path:
@@ -43,7 +43,7 @@ def batch(path: Path, answers: list[str], rows: list[list[str]]) -> Path:
 
 def test_an_older_toloka_export_has_neither_times_nor_rewards_nor_controls(tmp_path: Path) -> None:
     path = old_file(tmp_path / "old.csv")
-    assert platforms.recognise(path) == "toloka"
+    assert recognise(path) == "toloka"
     read = read_all([path])
     assert read.fields == ["premise", "hypothesis"]
     assert read.table.height == 30
@@ -123,7 +123,7 @@ def test_a_batch_whose_column_of_workers_has_another_name_keeps_its_platform(tmp
     rows = [mturk_row(0, person, "yes") for person in range(3)]
     path = batch(tmp_path / "b.csv", ["Answer.toxic"], rows)
     path.write_text(path.read_text(encoding="utf-8").replace("WorkerId", "Turker"), encoding="utf-8")
-    assert platforms.recognise(path) == "mturk"
+    assert recognise(path) == "mturk"
     assert "name the column of annotators with --annotator" in merilo("baseline", path).complaint
     found = read_all([path], annotator="Turker")
     assert found.fields == ["text"]
@@ -141,7 +141,7 @@ def test_the_flat_exports_of_label_studio(tmp_path: Path, kind: str) -> None:
         written(path, json.dumps(studio_records()))
     else:
         studio_csv(path, studio_records(), "\t" if kind == "tsv" else ",")
-    assert platforms.recognise(path) == "label-studio"
+    assert recognise(path) == "label-studio"
     read = read_all([path])
     assert sorted(read.fields) == ["meta", "text"]
     assert read.answer_field == "sentiment"
@@ -219,7 +219,7 @@ def test_json_min_that_is_none(tmp_path: Path, broken: list[object]) -> None:
 def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
     rows = [mturk_row(item, person, "yes") for item in range(2) for person in range(3)]
     path = batch(tmp_path / "Batch_1_batch_results.csv", ["Answer.toxic"], rows)
-    assert platforms.recognise(path) == "mturk"
+    assert recognise(path) == "mturk"
     read = read_all([path])
     assert read.fields == ["text"]
     assert read.answer_field == "Answer.toxic"

@@ -15,7 +15,7 @@ from study_people import study_of
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.people.quality.controls import judged_annotators
+from merilo.people.controls import judged_annotators
 from merilo.site.allocation import return_overdue
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import collected_rows, read_answers, responses_of

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from merilo.statistics.crossed import Influence, of_mean
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import Influence, holm, of_mean
 from merilo.statistics.intervals import (
     at_least,
     at_most,

@@ -26,8 +26,7 @@ from merilo.models.sheets import refuse_unreadable
 from merilo.people.influence import consensus_influence, person_influence
 from merilo.records import rounded
 from merilo.statistics import FloatArray
-from merilo.statistics.crossed import Crossed, Influence, apart, crossed, of_mean
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import Crossed, Influence, apart, crossed, holm, of_mean
 from merilo.statistics.planning import FEWEST_ANNOTATORS, study_size
 from merilo.text import Text, joined
 from merilo.wording import counted_noun, listed

@@ -12,7 +12,7 @@ import polars as pl
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.evidence import Evidence
 from merilo.people.gold_model import fit_gold_model
-from merilo.people.quality.peers import agreement_by_answer, first_answers, is_reliable
+from merilo.people.peers import agreement_by_answer, first_answers, is_reliable
 from merilo.people.typing_errors import typing_error
 from merilo.statistics.crossed import LEAST_ANNOTATORS
 

@@ -12,10 +12,10 @@ from merilo.datasets.declaration import Dataset
 from merilo.estimate import Estimate, Finding
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement
+from merilo.people.controls import ControlHealth
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.quality.controls import ControlHealth
 from merilo.people.spelling import Merged
 from merilo.responses import Responses
 from merilo.settings import Settings

@@ -10,7 +10,7 @@ import polars as pl
 from merilo.baselines.dependence import finding_on_busy_annotators
 from merilo.estimate import Finding
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
-from merilo.people.quality import faster_than_reading
+from merilo.people.cost import faster_than_reading
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.people.typing_errors import near_spellings
 from merilo.statistics.planning import FEWEST_ANNOTATORS

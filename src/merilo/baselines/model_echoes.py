@@ -15,7 +15,7 @@ from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError
 from merilo.metrics.worth import item_points
 from merilo.statistics import FloatArray
-from merilo.statistics.holm import holm
+from merilo.statistics.crossed import holm
 
 #: Annotators are named if their p-value after Holm's correction is at most this.
 ALPHA: Final = 0.05

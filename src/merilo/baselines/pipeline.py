@@ -37,14 +37,20 @@ from merilo.errors import DataError, UsageError
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.aggregation.majority import majority
 from merilo.people.agreement import Agreement, measure, on_scale
+from merilo.people.controls import ExclusionRule, control_health, judged_annotators
 from merilo.people.cost import cost
-from merilo.people.decision import PoolVotes, decide, each_answer, pool_votes, with_parts
+from merilo.people.decision import (
+    PoolVotes,
+    decide,
+    each_answer,
+    passed_shares,
+    pool_votes,
+    with_parts,
+    with_passed,
+)
 from merilo.people.gold import Gold
-from merilo.people.quality.controls import ExclusionRule, control_health, judged_annotators
-from merilo.people.quality.peers import agreement_with_others
-from merilo.people.recoding import settle
-from merilo.people.spelling import Merged, same_answers
-from merilo.people.verdicts import passed_shares, with_passed
+from merilo.people.peers import agreement_with_others
+from merilo.people.spelling import Merged, same_answers, settle
 from merilo.responses import Responses
 from merilo.settings import Settings
 

@@ -18,10 +18,9 @@ from merilo.errors import UsageError
 from merilo.estimate import Estimate
 from merilo.items import Item
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
-from merilo.people.decision import PoolVotes
+from merilo.people.decision import PoolVotes, counts_of, verdicts
 from merilo.people.gold import Gold
 from merilo.people.influence import by_cluster, person_influence
-from merilo.people.verdicts import counts_of, verdicts
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.statistics import FloatArray

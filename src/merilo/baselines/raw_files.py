@@ -44,7 +44,7 @@ from merilo.items import Item
 from merilo.participation import Participation
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
-from merilo.people.other_datasets import OtherAnswers
+from merilo.people.peers import OtherAnswers
 from merilo.records import Object, Record
 from merilo.responses import SCHEMA, SIGNALS, Responses, Unread
 from merilo.settings import Settings

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.people.quality import faster_than_reading
+from merilo.people.cost import faster_than_reading
 from merilo.people.signals import DECLARATIONS, DECLARED, HIDDEN_WORD, MEASURED
 from merilo.records import Number, Record
 from merilo.responses import SIGNALS, Responses

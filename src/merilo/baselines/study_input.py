@@ -21,10 +21,10 @@ from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import DataError, UsageError, argument
 from merilo.file_reading import Reading
+from merilo.people.controls import read_skills
 from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
-from merilo.people.quality.controls import read_skills
 from merilo.people.reading import Origin, Source, StudyResponses, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
@@ -35,7 +35,7 @@ from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
     from merilo.baselines.row import Margin
-    from merilo.people.other_datasets import OtherAnswers
+    from merilo.people.peers import OtherAnswers
     from merilo.settings import Settings
 
 GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None

@@ -19,7 +19,6 @@ from merilo.datasets import Dataset, dataset
 from merilo.datasets.own_items import own_file
 from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.file_reading import Reading, read_reading
-from merilo.people import platforms
 from merilo.people.gold import Gold
 from merilo.people.inspection import (
     MOST_ANSWERS,
@@ -30,6 +29,7 @@ from merilo.people.inspection import (
     reading_file,
     written,
 )
+from merilo.people.reading import field_names, read_files
 from merilo.records import Record
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import OUTPUT, InputSettings
@@ -112,7 +112,7 @@ def inspect_(
     fitting = proposals(files, chosen)
     certain = len(fitting) == 1 and fitting[0].complete
     reading = fitting[0].reading
-    names = tuple(platforms.field_names(files[0], reading.encoding))
+    names = tuple(field_names(files[0], reading.encoding))
     result = Found(
         files=tuple(map(shown, files)),
         columns=names,
@@ -133,7 +133,7 @@ def _looked_into(
     files: Sequence[Path], reading: Reading, options: InputSettings, declared: Dataset | None
 ) -> dict[str, Any]:
     """Read the files by the only reading that fits."""
-    responses = platforms.read(files, reading)
+    responses = read_files(files, reading)
     gold, fault = None, None
     try:
         path = options.gold or (own_file(declared) if declared else None)

@@ -1,15 +1,22 @@
-"""The cost of the annotation. A page is paid once, regardless of the number of its rows in an export."""
+"""The cost and the time of the annotation.
+
+A page is paid once, regardless of the number of its rows in an export.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
+from typing import Final
 
 import polars as pl
 
 from merilo.people.spelling import NOT_SHOWN
-from merilo.responses import Responses, page_of
+from merilo.responses import Responses, answer_seconds, page_of
 from merilo.text import Text
+
+#: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.
+READING_LIMIT: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,19 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
         published_hourly=_rounded(_sum(rate.to_series()) / rate.height) if rate.height else None,
         median_seconds=_rounded(per_answer.to_series().median()) if timed.height else None,
     )
+
+
+def faster_than_reading(responses: Responses) -> pl.DataFrame:
+    """Return whether each answer was given faster than anyone can read its item.
+
+    Returns:
+        Columns `respondent` and `fast`, a row an answer; `fast` is null where the time is not known.
+    """
+    texts = (pl.col(name).cast(pl.String).str.len_chars().fill_null(0) for name in responses.fields)
+    lengths = responses.items.select("item", length=pl.sum_horizontal(texts))
+    timed = responses.table.select("respondent", "item", seconds=answer_seconds())
+    read = timed.join(lengths, on="item", how="left", maintain_order="left")
+    return read.select("respondent", fast=pl.col("length") > READING_LIMIT * pl.col("seconds"))
 
 
 def paid_work(pages: int, answers: int | None) -> Text:

@@ -1,26 +1,34 @@
-"""How a pool is decided: which answers are votes, how many make a majority, and which aggregator decides."""
+"""How a pool is decided: which answers are votes, how many make a majority, and which aggregator decides.
+
+`decide` decides a pool by its settings, `aggregate` any table by one method. Answers that are verdicts (programs that
+pass their tests, answers that were scored elsewhere) have no consensus: each counts by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.errors import UsageError, argument
+from merilo.metrics.pass_at_k import PASSED
 from merilo.people.aggregation import NO_LABEL, Consensus, Resolution, is_open
-from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.content import break_ties_by_medoid, labels_of_items, majority_of_parts
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
 from merilo.people.aggregation.glad import glad
-from merilo.people.aggregation.majority import MinVotes, majority, resolve_by_skill
+from merilo.people.aggregation.majority import MinVotes, cascade, majority, plurality, resolve_by_skill
 from merilo.people.agreement import places_on_scale
+from merilo.people.frames import Frame, encoded, is_pandas, pandas_of
 from merilo.people.votes import Encoding, Votes, encode
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
+from merilo.statistics.intervals import exact_interval
 
 #: If at least this share of items has the same overlap, the pool counts as having one overlap.
 _EVEN: Final = 0.95
@@ -242,3 +250,105 @@ def each_answer(pool: PoolVotes) -> Consensus:
     items = pool.everyone.votes.items
     how = np.full(items, Resolution.EACH_ANSWER, dtype=np.int8)
     return Consensus(np.full(items, NO_LABEL, dtype=np.int32), how, np.full(items, np.nan))
+
+
+def passed_shares(pool: PoolVotes) -> dict[int | str, float]:
+    """Return the share of an item's programs that pass, by item number; items without a counted answer are left out."""
+    written, passed = counts_of(pool.votes, verdicts(pool))
+    numbers = enumerate(pool.everyone.items)
+    return {int(number): float(passed[code] / written[code]) for code, number in numbers if written[code]}
+
+
+def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
+    """Add each annotator's counted programs: `programs`, `passed`, `pass@1` with its Clopper-Pearson interval."""
+    votes = pool.votes
+    written, passed = (
+        _counts(votes.annotator, weight, votes.annotators) for weight in (None, verdicts(pool))
+    )
+    rows = []
+    people = zip(pool.everyone.annotators, written.tolist(), passed.tolist(), strict=True)
+    for name, n, c in people:
+        interval = exact_interval(c, n) if n else None
+        ends = (interval.low, interval.high) if interval else (None, None)
+        rows.append((str(name), n, c, c / n if n else None, *ends))
+    schema = {
+        "annotator": pl.String, "programs": pl.Int64, "passed": pl.Int64,
+        "pass@1": pl.Float64, "pass@1_low": pl.Float64, "pass@1_high": pl.Float64,
+    }  # fmt: skip
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return annotators.join(table, on="annotator", how="left", maintain_order="left")
+
+
+def verdicts(pool: PoolVotes) -> FloatArray:
+    """Return 1 for each counted answer that passed and 0 for the others, shape (n,)."""
+    right = np.array([str(label) == PASSED for label in pool.everyone.labels], dtype=np.float64)
+    return np.asarray(right[pool.votes.label])
+
+
+def counts_of(votes: Votes, right: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the programs of each item, and those that pass, shape (items,) each."""
+    return _counts(votes.item, None, votes.items), _counts(votes.item, right, votes.items)
+
+
+def _counts(code: NDArray[np.int32], weight: FloatArray | None, size: int) -> NDArray[np.int64]:
+    return np.bincount(code, weights=weight, minlength=size).astype(np.int64)
+
+
+Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "glad", "cascade"]
+
+_METHODS: Final[dict[str, Callable[[Votes], Consensus]]] = {
+    "majority": partial(plurality, min_votes=1),
+    "auto": auto,
+    "dawid-skene": dawid_skene,
+    "glad": glad,
+    "cascade": cascade,
+}
+
+
+def aggregate(data: Frame | Responses, method: Method = "majority", *, order: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a table of the library of the input
+    """Compute one label for each task from the labels of several workers.
+
+    Args:
+        data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
+            `read_responses`: its answers to items, without those to control items, of all annotators.
+        method: "majority" (most votes), "auto", "dawid-skene", "glad" or "cascade".
+        order: the labels from the lowest to the highest, if they are ordered: "auto" then takes the weighted median.
+
+    Returns:
+        A table of the same library (Polars for responses), sorted by `task`: `task`, `label` (null if labels tie),
+        `confidence` (the probability of the label under a model; its share of the votes for "majority" and
+        "cascade") and `resolved_by`.
+
+    Raises:
+        UsageError: there is no such method, a column is missing, or the labels do not suit the method or the order.
+
+    Example:
+        >>> frame = pl.DataFrame({"task": [1, 1, 1], "worker": [*"abc"], "label": ["x", "x", "y"]})
+        >>> aggregate(frame).select("task", "label", "resolved_by").rows()
+        [(1, 'x', 'majority')]
+    """
+    if method not in _METHODS:
+        raise UsageError(
+            f"there is no method '{method}' (choose from: {', '.join(_METHODS)})", field=argument("method")
+        )
+    if len(order) and method != "auto":
+        raise UsageError(f"the order of labels is for the method 'auto', not '{method}'", field="order")
+    encoding = encoded(data)
+    names = encoding.labels.to_list()
+    if len(order):
+        places = {label: place for place, label in enumerate(order)}
+        if missing := [label for label in names if label not in places]:
+            raise UsageError(f"order has no place for label '{missing[0]}'", field="order")
+        consensus = auto(encoding.votes, scale=[places[label] for label in names])
+    else:
+        consensus = _METHODS[method](encoding.votes)
+    labels = [None if code == NO_LABEL else names[code] for code in consensus.label.tolist()]
+    ways = [Resolution(way).name.lower() for way in consensus.how.tolist()]
+    columns = {
+        "task": encoding.items,
+        "label": pl.Series(labels, dtype=encoding.labels.dtype),
+        "confidence": pl.Series(consensus.confidence).fill_nan(None),
+        "resolved_by": ways,
+    }
+    table = pl.DataFrame(columns)
+    return pandas_of(table) if is_pandas(data) else table

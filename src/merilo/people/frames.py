@@ -9,7 +9,7 @@ import polars as pl
 
 from merilo.errors import UsageError
 from merilo.people.gold import is_id
-from merilo.people.platforms.values import as_texts
+from merilo.people.platforms.loading import as_texts
 from merilo.people.votes import Encoding, encode
 from merilo.responses import Responses
 from merilo.wording import listed

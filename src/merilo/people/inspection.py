@@ -12,8 +12,9 @@ from typing import Final
 import polars as pl
 
 from merilo.file_reading import Numbered, OtherColumns, Reading
-from merilo.people import platforms
-from merilo.people.platforms import SeveralAnswersError, plain
+from merilo.people.platforms import NAMES, plain
+from merilo.people.platforms.forms import SeveralAnswersError
+from merilo.people.reading import load, read_files, recognise
 from merilo.people.typing_errors import NearSpelling, near_spellings
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.records import Record
@@ -140,17 +141,17 @@ def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
         InputError: the file cannot be read.
         UsageError: a column that the user names is missing.
     """
-    platform = declared.platform or platforms.recognise(files[0], declared.encoding)
+    platform = declared.platform or recognise(files[0], declared.encoding)
     own = declared.named(platform=platform)
     if platform != "table":
         try:
-            platforms.read(files[:1], own)
+            read_files(files[:1], own)
         except SeveralAnswersError as several:
             return [Proposal(own.named(answer=name), f"the answers are {name}") for name in several.names]
-        return [Proposal(own, f"an export of {platforms.NAMES[platform]}")]
+        return [Proposal(own, f"an export of {NAMES[platform]}")]
     if declared.rows != "answer" or declared.numbered:
         return [Proposal(own, "as it is declared")]
-    data = platforms.load(files[0], platform, declared).data
+    data = load(files[0], platform, declared).data
     own = plain.with_usual_answer(data, own)
     columns = plain.columns_of(data, own, str(files[0]))
     if columns.unclear:

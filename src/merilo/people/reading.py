@@ -1,23 +1,34 @@
-"""Reading responses with their source: exports of platforms, tables in files, and tables in memory."""
+"""Reading the responses of a study: exports of platforms, tables in files, and tables in memory.
+
+The platform of a file is recognised by its header, or else it is a plain table. Each file becomes an `Export` with
+Merilo's columns (`merilo.people.platforms`), and the exports of a study become its responses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from merilo.errors import UsageError, argument
+import polars as pl
+
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Reading, read_reading, reading_of
-from merilo.files import FileTable, Progress
-from merilo.people import platforms
+from merilo.files import FileTable, Progress, fold, read_header
 from merilo.people.frames import Frame, is_frame, not_, polars_of
-from merilo.people.platforms import Platform
-from merilo.people.platforms.values import as_texts
+from merilo.people.platforms import Export, label_studio, loading, plain
+from merilo.people.platforms.forms import TABLE_FORMS, named_columns
+from merilo.people.platforms.loading import as_texts
 from merilo.people.pseudonyms import key_of
-from merilo.responses import Responses
-from merilo.strict_json import Json
+from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
+from merilo.settings import Platform
+from merilo.strict_json import Json, read_json
+from merilo.wording import choices, listed, shortened
+
+#: The answer that counts as wrong because it came after the time limit.
+LATE: Final = "(after the time limit)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,7 @@ class Origin:
 
     def read(self, progress: Progress | None = None) -> StudyResponses:
         """Read the responses."""
-        responses = platforms.read(self.tables or self.files, self.reading, progress=progress)
+        responses = read_files(self.tables or self.files, self.reading, progress=progress)
         return StudyResponses(
             **{field.name: getattr(responses, field.name) for field in fields(responses)}, origin=self
         )
@@ -51,7 +62,7 @@ class Origin:
         """
         if self.reading.platform is not None:
             return self.reading.platform
-        names = {platforms.recognise(path, self.reading.encoding) for path in self.files}
+        names = {recognise(path, self.reading.encoding) for path in self.files}
         return names.pop() if len(names) == 1 else None
 
     @property
@@ -152,3 +163,283 @@ def read_responses(
         reading=whole.named(**{name: value for name, value in named.items() if value not in (None, [])}),
         declared=file,
     ).read(progress)
+
+
+def recognise(path: Path, encoding: str | None = None) -> Platform:
+    """Recognise the platform of a file by its header; one of an unknown platform is a `table`.
+
+    Raises:
+        InputError: the file cannot be read as a table.
+    """
+    if path.suffix.lower() == ".json" and label_studio.is_label_studio(read_json(path)):
+        return "label-studio"
+    return _platform_of(read_header(path, encoding)) if loading.is_delimited(path) else "table"
+
+
+def _platform_of(header: Sequence[str]) -> Platform:
+    """Recognise the platform of a table by its column names."""
+    names = set(header)
+    prefixes = {name.partition(":")[0] for name in names}
+    if "ASSIGNMENT:worker_id" in names and names & {"ASSIGNMENT:started", "ASSIGNMENT:task_id"}:
+        return "toloka"
+    # ABC Elementary's input and answer columns have the same prefixes as Toloka's.
+    if names & {"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"}:
+        return "abc"
+    if {"INPUT", "OUTPUT"} <= prefixes:
+        return "toloka"
+    if {"HITId", "AssignmentId"} <= names and any(name.startswith("Answer.") for name in names):
+        return "mturk"
+    return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "table"
+
+
+def load(
+    path: Path, platform: Platform, reading: Reading | None = None, progress: Progress | None = None
+) -> FileTable:
+    """Read a file of a platform as text columns, of delimited text only those that the platform and the reading name.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if platform == "label-studio" and path.suffix.lower() == ".json":
+        return label_studio.load(path)
+    encoding = reading.encoding if reading else None
+    if reading is None or platform not in TABLE_FORMS or TABLE_FORMS[platform].all_columns:
+        return loading.load(path, encoding=encoding, progress=progress)
+    wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
+    return loading.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
+
+
+def field_names(path: Path, encoding: str | None = None) -> list[str]:
+    """Return the names of a file's columns, or of a JSON file's fields, in the file's order.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if loading.is_delimited(path):
+        return read_header(path, encoding)
+    platform = recognise(path, encoding)
+    table = load(path, platform)
+    return label_studio.field_names(table) if platform == "label-studio" else table.data.columns
+
+
+def read_files(
+    sources: Sequence[Path | FileTable], reading: Reading | None = None, *, progress: Progress | None = None
+) -> Responses:
+    """Read the exports of one study.
+
+    Args:
+        sources: files, or tables of text columns as read from files.
+        reading: how the columns become responses; by default, by their usual names.
+        progress: called with the number of bytes read since the last call.
+
+    Returns:
+        The responses, including control items, as they are written; dropped rows are counted by reason.
+
+    Raises:
+        InputError: a source is not a valid export.
+        UsageError: there are several answer columns and the user chose none, or a named column is missing.
+        DataError: the sources come from different projects, or have no answers.
+    """
+    reading = reading or Reading()
+    exports = [read_export(source, None, reading, progress) for source in sources]
+    return recode(_responses(exports, reading), reading.recode)
+
+
+def read_export(
+    source: Path | FileTable, platform: Platform | None, reading: Reading, progress: Progress | None = None
+) -> Export:
+    """Read one file with every row that it has; `read_files` makes responses of such exports.
+
+    Args:
+        source: the file, or a table of its text columns.
+        platform: the platform; by default, that of the reading, or as recognised: a table if the reading's rows are
+            other than those of platforms.
+        reading: how the columns become responses.
+        progress: called with the number of bytes read since the last call.
+
+    Raises:
+        InputError: the file is not a valid export.
+        UsageError: several answer columns and no choice among them, or a column that is missing.
+    """
+    other = reading.rows != "answer" or reading.numbered or reading.columns.score
+    platform = platform or reading.platform or ("table" if other else None)
+    if isinstance(source, FileTable):
+        platform, table = platform or _platform_of(source.data.columns), source
+    else:
+        platform = platform or recognise(source, reading.encoding)
+        table = load(source, platform, reading, progress)
+    if platform == "table":
+        return plain.read(table, reading)
+    return _with_item(TABLE_FORMS[platform].read(table, reading), reading.item)
+
+
+def _with_item(export: Export, chosen: Sequence[str]) -> Export:
+    """Restrict the items of an export to some of their input fields."""
+    there, names = export.inputs.columns, dict[str, None]()
+    for name in chosen:
+        bare = name.removeprefix("INPUT:").removeprefix("Input.")
+        if name not in there and bare not in there:
+            raise UsageError(
+                f"no field '{name}' was shown to the annotators ({choices(bare, there)})",
+                file=export.file,
+                field=argument("item"),
+            )
+        names[name if name in there else bare] = None
+    return replace(export, inputs=export.inputs.select([*names])) if names else export
+
+
+def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
+    """Normalise white space, drop and count rows without an answer, number the items."""
+    first = exports[0]
+    _refuse_other_projects(exports)
+    # The fields of items that have the name of a column of the response table get a prefix.
+    reserved = {*SCHEMA, SIGNALS, "dropped", "arm", "paid"}
+    prefixed = {name: f"{INPUT_MARK}{name}" for name in first.inputs.columns if name in reserved}
+    parts = [
+        pl.concat(
+            [export.inputs.rename(prefixed), export.rows.with_columns(file=pl.lit(export.file))],
+            how="horizontal",
+        )
+        for export in exports
+    ]
+    fields = [prefixed.get(name, name) for name in first.inputs.columns]
+    data = pl.concat(parts, how="diagonal")
+    data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
+    identity = (*fields, "respondent", "answer", "control", "page")
+    data = _timed(data.filter(~pl.all_horizontal(pl.col(name).is_null() for name in identity)))
+    rows_read = data.height
+    data = data.with_columns(_why_dropped(fields, reading).alias("dropped"), paid=pl.col("dropped").is_null())
+    counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
+    unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
+    data = data.filter(pl.col("dropped").is_null())
+    if not data.height:
+        raise DataError(f"none of the {rows_read} rows has an answer", file=first.file)
+    if data["respondent"].null_count():
+        nameless = data.filter(pl.col("respondent").is_null()).row(0, named=True)
+        raise InputError(
+            "the response has no annotator: fill it in, or declare 'without_annotator: drop' in the reading",
+            file=nameless["file"],
+            row=nameless["row"],
+        )
+    if reading.time_limit is not None and reading.late == "wrong":
+        late = pl.col("page_seconds") > reading.time_limit
+        data = data.with_columns(pl.when(late).then(pl.lit(LATE)).otherwise("answer").alias("answer"))
+    items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
+    data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
+    return Responses(
+        table=data.select(
+            *(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
+            *([SIGNALS] if SIGNALS in data.columns else []),
+        ),
+        items=items,
+        rows_read=rows_read,
+        dropped=dict(counts.iter_rows()),
+        currency=first.currency,
+        answer_field=first.answer_field,
+        renamed={},
+        unread=tuple(unread for export in exports for unread in export.unread),
+        lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
+        scored=first.scored,
+        reading=reading,
+        arms=_arms(data) if "arm" in data.columns else None,
+    )
+
+
+def _refuse_other_projects(exports: Sequence[Export]) -> None:
+    """Refuse files whose items or answers have other fields than those of the first one."""
+    first = exports[0]
+    for export in exports:
+        for what, ours, theirs in (
+            ("inputs", first.inputs.columns, export.inputs.columns),
+            ("answers", first.answer_fields, export.answer_fields),
+        ):
+            if {*ours} != {*theirs}:
+                names = [listed(sorted(each), 50) for each in (theirs, ours)]
+                raise DataError(
+                    f"belongs to a different project than {first.file}: its {what} are {names[0]}, not {names[1]}",
+                    file=export.file,
+                    row=1,
+                )
+
+
+def _why_dropped(fields: Sequence[str], reading: Reading) -> pl.Expr:
+    """Return the reason why a row is no response, or null."""
+    reasons: list[tuple[pl.Expr, pl.Expr]] = [
+        (pl.all_horizontal(pl.col(name).is_null() for name in fields), pl.lit("empty_input")),
+        (pl.col("dropped").is_not_null(), pl.col("dropped")),
+        (pl.col("answer").is_null(), pl.lit("empty_answer")),
+    ]
+    if reading.without_annotator == "drop":
+        reasons.append((pl.col("respondent").is_null(), pl.lit("without_annotator")))
+    if reading.time_limit is not None and reading.late == "drop":
+        reasons.append((pl.col("page_seconds") > reading.time_limit, pl.lit("late")))
+    return pl.coalesce(pl.when(holds).then(why) for holds, why in reasons)
+
+
+def _arms(data: pl.DataFrame) -> dict[str, str]:
+    """Return the arm of each annotator.
+
+    Raises:
+        DataError: an annotator has two arms.
+    """
+    pairs = data.filter(pl.col("arm").is_not_null()).unique(["respondent", "arm"], maintain_order=True)
+    twice = pairs.filter(pl.col("respondent").is_duplicated())
+    if twice.height:
+        first, other = twice.filter(pl.col("respondent") == twice["respondent"][0]).rows(named=True)[:2]
+        raise DataError(
+            f"annotator {first['respondent']} is in two arms: {first['arm']} and {other['arm']}",
+            file=other["file"],
+            row=other["row"],
+        )
+    return dict(pairs.select("respondent", "arm").iter_rows())
+
+
+def _timed(data: pl.DataFrame) -> pl.DataFrame:
+    """Compute the seconds of each page from the platform's durations or else its times, which may cross midnight."""
+    seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
+    of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
+    crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
+    known = pl.coalesce("page_seconds", crossing)
+    return data.with_columns(page_seconds=pl.when(known >= 0).then(known), sample=pl.lit(1, dtype=pl.UInt32))
+
+
+#: White space that folding changes: at either end, repeated, or other than a space.
+_TO_FOLD: Final = r"^\s|\s$|\s\s|[^\S ]"
+
+
+def _folded(texts: pl.Series) -> pl.Series:
+    """Fold white space; blank texts become null. Most texts of an export do not change."""
+    texts = texts.cast(pl.String)
+    rest = texts.filter(texts.str.contains(_TO_FOLD) | (texts == "")).unique()
+    if not len(rest):
+        return texts
+    new = rest.to_frame("text").select(fold("text"))["text"]
+    return texts.replace(rest, new.set(new == "", None))
+
+
+def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses:
+    """Replace answers and known answers of control items simultaneously: replacements are not replaced again.
+
+    Args:
+        responses: the responses.
+        mapping: answer -> replacement; `None` leaves the answer out, counted as `recoded_to_nothing`.
+
+    Returns:
+        The responses; `renamed` has the replacements.
+
+    Raises:
+        UsageError: an answer does not occur.
+    """
+    if not mapping:
+        return responses
+    counts = responses.table["answer"].value_counts().sort(["count", "answer"], descending=[True, False])
+    known = {*counts["answer"], *responses.table["control"].drop_nulls().unique()}
+    for text in mapping:
+        if text not in known:
+            there = listed([f"'{shortened(answer, 30)}'" for answer in counts["answer"]], 8)
+            raise UsageError(f"no response is '{shortened(text)}' (answers: {there})", field="recode")
+    gone = [text for text, new in mapping.items() if new is None]
+    responses = responses.without(pl.col("answer").is_in(gone), "recoded_to_nothing")
+    if not responses.table.height:
+        raise UsageError("no answers are left: all of them are recoded to an empty text", field="recode")
+    return responses.with_spelling({text: new for text, new in mapping.items() if new is not None})

@@ -1,4 +1,4 @@
-"""Which spellings are the same answer, decided once for a study; and answers that are no votes.
+"""Which spellings are the same answer, decided once for a study; which of repeated answers counts; what is no vote.
 
 Answers are compared as the dataset declares: numbers, free texts and the exam's lists as its metric does. Other answers
 are equal if they differ in case, white space, a full stop at the end, Unicode form or the way a number is written. Yes
@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError, argument
 from merilo.file_reading import Reading
 from merilo.metrics.exam import letters
 from merilo.metrics.registry import metric_of
 from merilo.metrics.squad import best_f1, normalised
 from merilo.responses import Responses
+from merilo.settings import Repeats
 
 if TYPE_CHECKING:
     from merilo.people.gold import Gold
@@ -317,6 +319,55 @@ def _without_missing(responses: Responses, words: set[str]) -> tuple[Responses, 
     gone = pl.col("answer").is_in(sorted(words))
     counts = responses.table.filter(gone)["answer"].value_counts().sort("answer")
     return responses.without(gone, "missing"), dict(counts.iter_rows())
+
+
+def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
+    """Keep at most one answer per annotator and test item.
+
+    A repeated row (the same page and item) counts once, for control items too; a control item that one annotator
+    answered on several pages is not a duplicate, nor is an item that they answered as a control and as a test item.
+    The same answer given twice counts once. First and last go by time where the times are known, else by the order of
+    rows.
+
+    Args:
+        responses: the responses.
+        repeats: what to do if an annotator gave one item two different answers: refuse, keep the first or the last,
+            or drop all of them.
+
+    Raises:
+        DataError: an annotator gave one item two different answers and `repeats` is "refuse".
+    """
+    same = ["item", "respondent", "sample", "is_control"]
+    on_page = ["page", "answer", *same]
+    same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()
+    responses = responses.without(same_row, "same_row_twice")
+    tests = responses.table.filter(~pl.col("is_control"))
+    if tests.height == tests.select(same).n_unique():
+        return responses
+    different = (pl.col("answer").n_unique().over(same) > 1) & ~pl.col("is_control")
+    two = responses.table.filter(different)
+    if two.height and repeats == "refuse":
+        first, second = (
+            two.filter(pl.struct(same) == pl.struct(same).first())
+            .unique("answer", maintain_order=True)
+            .head(2)
+            .to_dicts()
+        )
+        raise DataError(
+            f"annotator {second['respondent']} gave one item two answers, {second['answer']!r} here and "
+            f"{first['answer']!r} in row {first['row']}; choose first, last or drop with {argument('repeats')}",
+            file=second["file"],
+            row=second["row"],
+        )
+    if repeats == "drop":
+        responses = responses.without(different, "contradicted")
+    table = responses.table.select(*same, pl.coalesce("submitted", "started").alias("time"))
+    by_row = pl.col("time").is_null().any().over(same)
+    place = pl.when(by_row).then(pl.int_range(1, pl.len() + 1)).otherwise(pl.col("time").rank("ordinal"))
+    table = table.with_columns(place.cast(pl.Int64).alias("place"))
+    best = pl.col("place").max() if repeats == "last" else pl.col("place").min()
+    chosen = table.select(pl.col("place") == best.over(same)).to_series()
+    return responses.without(~chosen & ~pl.col("is_control"), "repeated")
 
 
 #: A part of each answer that means "may be mine"; other answers need no closer look.

@@ -27,7 +27,7 @@ from merilo.baselines.study_input import (
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people.other_datasets import OtherAnswers, read_other_answers
+from merilo.people.peers import OtherAnswers, read_other_answers
 from merilo.people.reading import Source, StudyResponses, read_responses
 from merilo.responses import Responses
 from merilo.settings import Settings

@@ -19,8 +19,8 @@ from merilo.baselines.study_input import StudyInput, find_gold
 from merilo.errors import DataError, UsageError, for_library
 from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
+from merilo.people.controls import judged_annotators
 from merilo.people.cost import Cost, cost
-from merilo.people.quality.controls import judged_annotators
 from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses

@@ -12,8 +12,8 @@ from typing import Final
 import polars as pl
 
 from merilo.atomic_write import guarded
-from merilo.people.platforms.values import json_text
-from merilo.people.quality.controls import ExclusionRule
+from merilo.people.controls import ExclusionRule
+from merilo.people.platforms.loading import json_text
 from merilo.people.reading import StudyResponses
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN

@@ -19,7 +19,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.answers import alternatives
 from merilo.metrics.squad import best_f1
-from merilo.people.platforms.values import json_text
+from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import key_of
 from merilo.site.task_rules import TaskRules
 from merilo.studies.instruction import SKIP_OWN, html_of

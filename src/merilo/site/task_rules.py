@@ -8,7 +8,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Final
 
-from merilo.people.quality.controls import ExclusionRule
+from merilo.people.controls import ExclusionRule
 from merilo.studies.plan_checks import LEASE_MINUTES
 
 #: The ranks of tasks are drawn from 0 to this number.

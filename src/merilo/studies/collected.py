@@ -32,12 +32,11 @@ from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
 from merilo.participation import COUNT_FIELDS, Participation, read_counts
-from merilo.people import platforms
-from merilo.people.platforms import Platform
-from merilo.people.reading import StudyResponses, read_responses
+from merilo.people.reading import StudyResponses, read_responses, recognise
 from merilo.people.signals import SIGNAL_COLUMNS, unfolded
 from merilo.records import Record
 from merilo.responses import INPUT_MARK, SIGNALS
+from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
@@ -226,7 +225,7 @@ def import_files(
                 known.append(shown(path))
                 continue
             seen.add(digest)
-            source = platform or platforms.recognise(path, encoding)
+            source = platform or recognise(path, encoding)
             replies = file_replies(path, tasks, arms, source, encoding)
             described = ImportedFile(
                 file=f"{digest[:16]}{path.suffix.lower()}",

@@ -13,12 +13,12 @@ from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
 from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable, opened
-from merilo.people import platforms
-from merilo.people.platforms import NAMES, Platform, SeveralAnswersError
-from merilo.people.platforms.export import Export
-from merilo.people.platforms.forms import TABLE_FORMS, questions_of
+from merilo.people.platforms import NAMES, Export, loading
+from merilo.people.platforms.forms import TABLE_FORMS, SeveralAnswersError, questions_of
+from merilo.people.reading import field_names, read_export
 from merilo.people.spelling import FALSE
 from merilo.responses import SIGNALS
+from merilo.settings import Platform
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
 from merilo.studies.study_tasks import StudyTasks
@@ -144,16 +144,13 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     """The rows of a file: `study`, `task`, and the columns of `Export.rows`."""
     if platform == "mturk":
         rows = pl.concat(
-            [
-                _labelled(page, path)
-                for page in _pages_laid_open(platforms.loading.load(path, encoding=encoding))
-            ]
+            [_labelled(page, path) for page in _pages_laid_open(loading.load(path, encoding=encoding))]
         )
         # Pages of a shorter batch in the same file have empty places.
         return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
     asked = _ANSWER.named(encoding=encoding)
     if platform == "table":
-        names = platforms.field_names(path, encoding)
+        names = field_names(path, encoding)
         _require_fields(names, path)
         there: Any = {name: name for name in _PLAIN if name in names}
         asked = Reading(
@@ -166,7 +163,7 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
         fields: tuple[str, ...] = tuple(names)
     elif platform == "abc":
         return _rows_of_abc(path, encoding)
-    export = platforms.read_export(path, platform, asked)
+    export = read_export(path, platform, asked)
     if platform != "table":
         fields = (*export.answer_fields, *export.inputs.columns)
     rows = _labelled(export, path)
@@ -174,23 +171,21 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
         rows = rows.with_columns(unguarded(rows.select("answer")))
     if not any(name.rpartition(":")[2] == MINE for name in fields):
         return rows
-    marks = _labelled(platforms.read_export(path, platform, asked.named(answer=MINE)), path)
+    marks = _labelled(read_export(path, platform, asked.named(answer=MINE)), path)
     return _with_marks(rows, marks)
 
 
 def _rows_of_abc(path: Path, encoding: str | None) -> pl.DataFrame:
     """ABC Elementary: the output field has the name that the requester gave it, unless there are several."""
     try:
-        return _labelled(platforms.read_export(path, "abc", Reading().named(encoding=encoding)), path)
+        return _labelled(read_export(path, "abc", Reading().named(encoding=encoding)), path)
     except SeveralAnswersError as error:
-        rows = _labelled(platforms.read_export(path, "abc", _ANSWER.named(encoding=encoding)), path)
+        rows = _labelled(read_export(path, "abc", _ANSWER.named(encoding=encoding)), path)
         if MINE not in error.names:
             return rows
         return _with_marks(
             rows,
-            _labelled(
-                platforms.read_export(path, "abc", Reading(answer=(MINE,)).named(encoding=encoding)), path
-            ),
+            _labelled(read_export(path, "abc", Reading(answer=(MINE,)).named(encoding=encoding)), path),
         )
 
 

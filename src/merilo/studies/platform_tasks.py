@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from merilo.atomic_write import guarded_text
 from merilo.datasets.rendering import Media
-from merilo.people.platforms import Platform
+from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved, pages
 from merilo.text import Language, Text

@@ -13,7 +13,8 @@ from pydantic_core import to_jsonable_python
 from merilo.atomic_write import new_folder, write_files
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
-from merilo.people.platforms import NAMES, Platform
+from merilo.people.platforms import NAMES
+from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_file import plan_path

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.people.aggregation import Resolution
-from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.glad import glad
+from merilo.people.aggregation.majority import cascade
 from merilo.people.votes import Votes
 
 
@@ -84,7 +84,7 @@ def test_the_cascade_is_what_its_words_say(
     votes = Votes(*np.array(rows, dtype=np.int32).reshape(-1, 3).T, len(answers), 6, 4)
     fitted = glad(votes)
     known = replace(fitted, fit=replace(fitted.fit, quality=np.array(ability)))
-    with patch("merilo.people.aggregation.cascade.glad", return_value=known):
+    with patch("merilo.people.aggregation.majority.glad", return_value=known):
         consensus = cascade(votes, skill=skill)
     for labels, label, how in zip(answers, consensus.label, consensus.how, strict=True):
         expected, way = by_hand(labels, np.array(skill), np.array(ability))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import merilo
-from merilo.people.quality.controls import (
+from merilo.people.controls import (
     ControlHealth,
     ExclusionRule,
     control_health,

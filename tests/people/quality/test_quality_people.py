@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.people import platforms
-from merilo.people.quality.controls import judged_annotators
-from merilo.people.quality.peers import agreement_by_answer, agreement_with_others, first_answers
+from merilo.people.controls import judged_annotators
+from merilo.people.peers import agreement_by_answer, agreement_with_others, first_answers
+from merilo.people.reading import read_files
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 
@@ -65,7 +65,7 @@ def test_a_second_answer_to_the_same_item_does_not_count() -> None:
 
 
 def study(pools: Path, pool: str) -> Responses:
-    return platforms.read(sorted((pools / pool).glob("*.tsv")))
+    return read_files(sorted((pools / pool).glob("*.tsv")))
 
 
 @pytest.mark.parametrize(

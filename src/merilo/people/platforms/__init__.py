@@ -1,43 +1,21 @@
-"""Read the exports of crowdsourcing platforms into the response table.
+"""One file of answers as Merilo's columns (`Export`), whatever program wrote it, and its times and numbers.
 
-A file becomes a table of texts (`loading`, `label_studio`), the table an `Export` with Merilo's columns (`forms` for
-known platforms, `plain` for any other table), and the exports of a study become its responses here. The platform is
-recognised by the header.
+`loading` makes a table of texts of any file; `forms` reads those of known platforms, `label_studio` those of Label
+Studio, `plain` all others. `merilo.people.reading` makes the responses of a study of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Final, get_args
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import polars as pl
 
-from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.file_reading import Reading
-from merilo.files import FileTable, Progress, fold, read_header
-from merilo.people.platforms import label_studio, loading, plain
-from merilo.people.platforms.export import Export, SeveralAnswersError, named_columns
-from merilo.people.platforms.forms import TABLE_FORMS
-from merilo.people.recoding import recode
-from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
+from merilo.files import FileTable
+from merilo.responses import Unread
 from merilo.settings import Platform
-from merilo.strict_json import read_json
-from merilo.wording import choices, listed
-
-__all__ = [
-    "NAMES",
-    "PLATFORMS",
-    "Platform",
-    "SeveralAnswersError",
-    "load",
-    "read",
-    "read_export",
-    "recognise",
-]
-
-PLATFORMS: Final[tuple[str, ...]] = get_args(Platform)
 
 #: The platforms' display names.
 NAMES: Final[Mapping[Platform, str]] = {
@@ -48,257 +26,175 @@ NAMES: Final[Mapping[Platform, str]] = {
     "table": "a plain table",
 }
 
-#: The answer that counts as wrong because it came after the time limit.
-LATE: Final = "(after the time limit)"
+
+#: The column of row numbers, while a reader splits or joins rows.
+ROW: Final = "\x1frow"
+
+#: The input field with the known answer of a control item, for platforms without control items.
+CONTROL_FIELDS: Final = ("golden", "control")
+
+#: The column of the response table -> what a value in it is, and its name in a reading.
+PARSED: Final[Mapping[str, tuple[Literal["time", "seconds", "reward"], str]]] = {
+    "started": ("time", "started"),
+    "submitted": ("time", "submitted"),
+    "page_seconds": ("seconds", "seconds"),
+    "page_reward": ("reward", "reward"),
+}
 
 
-def recognise(path: Path, encoding: str | None = None) -> Platform:
-    """Recognise the platform of a file by its header; one of an unknown platform is a `table`.
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One file of a platform, with Merilo's column names.
 
-    Raises:
-        InputError: the file cannot be read as a table.
+    Attributes:
+        file: the file's name.
+        inputs: the items' input fields, one row per response.
+        rows: `respondent`, `answer`, `control`, `is_control`, `page`, `started`, `submitted`, `page_seconds`,
+            `page_reward`, `dropped` (a reason, or null), `row` and, if the file has arms, `arm`, one row per response.
+        answer_field: the column of the answers.
+        answer_fields: all answer columns that the user could have chosen.
+        currency: the currency of the rewards, if the platform has one.
+        unread: times and rewards that could not be read.
+        scored: whether the answers were scored elsewhere; see `Responses`.
     """
-    if path.suffix.lower() == ".json" and label_studio.is_label_studio(read_json(path)):
-        return "label-studio"
-    return _platform_of(read_header(path, encoding)) if loading.is_delimited(path) else "table"
+
+    file: str
+    inputs: pl.DataFrame
+    rows: pl.DataFrame
+    answer_field: str
+    answer_fields: tuple[str, ...]
+    currency: str | None = None
+    unread: tuple[Unread, ...] = ()
+    scored: bool = False
 
 
-def _platform_of(header: Sequence[str]) -> Platform:
-    """Recognise the platform of a table by its column names."""
-    names = set(header)
-    prefixes = {name.partition(":")[0] for name in names}
-    if "ASSIGNMENT:worker_id" in names and names & {"ASSIGNMENT:started", "ASSIGNMENT:task_id"}:
-        return "toloka"
-    # ABC Elementary's input and answer columns have the same prefixes as Toloka's.
-    if names & {"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"}:
-        return "abc"
-    if {"INPUT", "OUTPUT"} <= prefixes:
-        return "toloka"
-    if {"HITId", "AssignmentId"} <= names and any(name.startswith("Answer.") for name in names):
-        return "mturk"
-    return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "table"
-
-
-def load(
-    path: Path, platform: Platform, reading: Reading | None = None, progress: Progress | None = None
-) -> FileTable:
-    """Read a file of a platform as text columns, of delimited text only those that the platform and the reading name.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    if platform == "label-studio" and path.suffix.lower() == ".json":
-        return label_studio.load(path)
-    encoding = reading.encoding if reading else None
-    if reading is None or platform not in TABLE_FORMS or TABLE_FORMS[platform].all_columns:
-        return loading.load(path, encoding=encoding, progress=progress)
-    wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
-    return loading.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
-
-
-def field_names(path: Path, encoding: str | None = None) -> list[str]:
-    """Return the names of a file's columns, or of a JSON file's fields, in the file's order.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    if loading.is_delimited(path):
-        return read_header(path, encoding)
-    platform = recognise(path, encoding)
-    table = load(path, platform)
-    return label_studio.field_names(table) if platform == "label-studio" else table.data.columns
-
-
-def read(
-    sources: Sequence[Path | FileTable], reading: Reading | None = None, *, progress: Progress | None = None
-) -> Responses:
-    """Read the exports of one study.
-
-    Args:
-        sources: files, or tables of text columns as read from files.
-        reading: how the columns become responses; by default, by their usual names.
-        progress: called with the number of bytes read since the last call.
-
-    Returns:
-        The responses, including control items, as they are written; dropped rows are counted by reason.
-
-    Raises:
-        InputError: a source is not a valid export.
-        UsageError: there are several answer columns and the user chose none, or a named column is missing.
-        DataError: the sources come from different projects, or have no answers.
-    """
-    reading = reading or Reading()
-    exports = [read_export(source, None, reading, progress) for source in sources]
-    return recode(_responses(exports, reading), reading.recode)
-
-
-def read_export(
-    source: Path | FileTable, platform: Platform | None, reading: Reading, progress: Progress | None = None
+def export_of_columns(
+    table: FileTable,
+    data: pl.DataFrame,
+    places: Mapping[str, str | None],
+    inputs: Mapping[str, str],
+    known: pl.Expr,
+    *,
+    is_control: pl.Expr | None = None,
+    dropped: pl.Expr | None = None,
 ) -> Export:
-    """Read one file with every row that it has; `read` makes responses of such exports.
+    """Build an export from text columns with one response per row.
 
     Args:
-        source: the file, or a table of its text columns.
-        platform: the platform; by default, that of the reading, or as recognised: a table if the reading's rows are
-            other than those of platforms.
-        reading: how the columns become responses.
-        progress: called with the number of bytes read since the last call.
-
-    Raises:
-        InputError: the file is not a valid export.
-        UsageError: several answer columns and no choice among them, or a column that is missing.
+        table: the table as it was read.
+        data: its columns, rewritten by the reader if needed, with the rows' numbers in `ROW`.
+        places: `respondent`, `answer`, `page`, `started`, `submitted`, `page_seconds`, `page_reward`, `arm` -> the
+            column.
+        inputs: the columns of the input fields -> the fields' names.
+        known: the known answer of a control item.
+        is_control: whether the row is a control item; by default, whether its known answer is there.
+        dropped: the reason why a row is no response.
     """
-    other = reading.rows != "answer" or reading.numbered or reading.columns.score
-    platform = platform or reading.platform or ("table" if other else None)
-    if isinstance(source, FileTable):
-        platform, table = platform or _platform_of(source.data.columns), source
-    else:
-        platform = platform or recognise(source, reading.encoding)
-        table = load(source, platform, reading, progress)
-    if platform == "table":
-        return plain.read(table, reading)
-    return _with_item(TABLE_FORMS[platform].read(table, reading), reading.item)
-
-
-def _with_item(export: Export, chosen: Sequence[str]) -> Export:
-    """Restrict the items of an export to some of their input fields."""
-    there, names = export.inputs.columns, dict[str, None]()
-    for name in chosen:
-        bare = name.removeprefix("INPUT:").removeprefix("Input.")
-        if name not in there and bare not in there:
-            raise UsageError(
-                f"no field '{name}' was shown to the annotators ({choices(bare, there)})",
-                file=export.file,
-                field=argument("item"),
-            )
-        names[name if name in there else bare] = None
-    return replace(export, inputs=export.inputs.select([*names])) if names else export
-
-
-def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
-    """Normalise white space, drop and count rows without an answer, number the items."""
-    first = exports[0]
-    _refuse_other_projects(exports)
-    # The fields of items that have the name of a column of the response table get a prefix.
-    reserved = {*SCHEMA, SIGNALS, "dropped", "arm", "paid"}
-    prefixed = {name: f"{INPUT_MARK}{name}" for name in first.inputs.columns if name in reserved}
-    parts = [
-        pl.concat(
-            [export.inputs.rename(prefixed), export.rows.with_columns(file=pl.lit(export.file))],
-            how="horizontal",
-        )
-        for export in exports
-    ]
-    fields = [prefixed.get(name, name) for name in first.inputs.columns]
-    data = pl.concat(parts, how="diagonal")
-    data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
-    identity = (*fields, "respondent", "answer", "control", "page")
-    data = _timed(data.filter(~pl.all_horizontal(pl.col(name).is_null() for name in identity)))
-    rows_read = data.height
-    data = data.with_columns(_why_dropped(fields, reading).alias("dropped"), paid=pl.col("dropped").is_null())
-    counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
-    unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
-    data = data.filter(pl.col("dropped").is_null())
-    if not data.height:
-        raise DataError(f"none of the {rows_read} rows has an answer", file=first.file)
-    if data["respondent"].null_count():
-        nameless = data.filter(pl.col("respondent").is_null()).row(0, named=True)
-        raise InputError(
-            "the response has no annotator: fill it in, or declare 'without_annotator: drop' in the reading",
-            file=nameless["file"],
-            row=nameless["row"],
-        )
-    if reading.time_limit is not None and reading.late == "wrong":
-        late = pl.col("page_seconds") > reading.time_limit
-        data = data.with_columns(pl.when(late).then(pl.lit(LATE)).otherwise("answer").alias("answer"))
-    items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
-    data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
-    return Responses(
-        table=data.select(
-            *(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
-            *([SIGNALS] if SIGNALS in data.columns else []),
-        ),
-        items=items,
-        rows_read=rows_read,
-        dropped=dict(counts.iter_rows()),
-        currency=first.currency,
-        answer_field=first.answer_field,
-        renamed={},
-        unread=tuple(unread for export in exports for unread in export.unread),
-        lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
-        scored=first.scored,
-        reading=reading,
-        arms=_arms(data) if "arm" in data.columns else None,
+    data = in_seconds(data, places.get("page_seconds"))
+    texts = {name: column(data, places.get(name)) for name in ("respondent", "answer", "page", *PARSED)}
+    parsed = {name: (moment if what == "time" else number)(texts[name]) for name, (what, _) in PARSED.items()}
+    rows = data.select(
+        respondent=texts["respondent"],
+        answer=texts["answer"],
+        control=known,
+        is_control=known.is_not_null() if is_control is None else is_control,
+        page=texts["page"],
+        **parsed,
+        dropped=pl.lit(None, pl.String) if dropped is None else dropped,
+        row=pl.col(ROW).cast(pl.UInt32),
+        **({"arm": pl.col(arm)} if (arm := places.get("arm")) else {}),
     )
+    fields = data.select(pl.col(name).alias(field) for name, field in inputs.items())
+    answer, unread = str(places["answer"]), tuple(_unread(data, rows, places, table.file))
+    return Export(table.file, fields, rows, answer, (answer,), unread=unread)
 
 
-def _refuse_other_projects(exports: Sequence[Export]) -> None:
-    """Refuse files whose items or answers have other fields than those of the first one."""
-    first = exports[0]
-    for export in exports:
-        for what, ours, theirs in (
-            ("inputs", first.inputs.columns, export.inputs.columns),
-            ("answers", first.answer_fields, export.answer_fields),
-        ):
-            if {*ours} != {*theirs}:
-                names = [listed(sorted(each), 50) for each in (theirs, ours)]
-                raise DataError(
-                    f"belongs to a different project than {first.file}: its {what} are {names[0]}, not {names[1]}",
-                    file=export.file,
-                    row=1,
-                )
-
-
-def _why_dropped(fields: Sequence[str], reading: Reading) -> pl.Expr:
-    """Return the reason why a row is no response, or null."""
-    reasons: list[tuple[pl.Expr, pl.Expr]] = [
-        (pl.all_horizontal(pl.col(name).is_null() for name in fields), pl.lit("empty_input")),
-        (pl.col("dropped").is_not_null(), pl.col("dropped")),
-        (pl.col("answer").is_null(), pl.lit("empty_answer")),
-    ]
-    if reading.without_annotator == "drop":
-        reasons.append((pl.col("respondent").is_null(), pl.lit("without_annotator")))
-    if reading.time_limit is not None and reading.late == "drop":
-        reasons.append((pl.col("page_seconds") > reading.time_limit, pl.lit("late")))
-    return pl.coalesce(pl.when(holds).then(why) for holds, why in reasons)
-
-
-def _arms(data: pl.DataFrame) -> dict[str, str]:
-    """Return the arm of each annotator.
-
-    Raises:
-        DataError: an annotator has two arms.
-    """
-    pairs = data.filter(pl.col("arm").is_not_null()).unique(["respondent", "arm"], maintain_order=True)
-    twice = pairs.filter(pl.col("respondent").is_duplicated())
-    if twice.height:
-        first, other = twice.filter(pl.col("respondent") == twice["respondent"][0]).rows(named=True)[:2]
-        raise DataError(
-            f"annotator {first['respondent']} is in two arms: {first['arm']} and {other['arm']}",
-            file=other["file"],
-            row=other["row"],
+def _unread(
+    data: pl.DataFrame, rows: pl.DataFrame, places: Mapping[str, str | None], file: str
+) -> Iterable[Unread]:
+    """Find the times and numbers of the text columns `data` that are missing in the parsed columns `rows`."""
+    for name, (what, _) in PARSED.items():
+        source = places.get(name)
+        if source is None or source not in data.columns or not rows[name].null_count():
+            continue
+        lost = rows.select("row", text=data[source]).filter(
+            (pl.col("text").str.strip_chars() != "") & rows[name].is_null()
         )
-    return dict(pairs.select("respondent", "arm").iter_rows())
+        if lost.height:
+            yield Unread(what, source, lost["row"].n_unique(), file, lost["row"][0], lost["text"][0])
 
 
-def _timed(data: pl.DataFrame) -> pl.DataFrame:
-    """Compute the seconds of each page from the platform's durations or else its times, which may cross midnight."""
-    seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
-    of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
-    crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
-    known = pl.coalesce("page_seconds", crossing)
-    return data.with_columns(page_seconds=pl.when(known >= 0).then(known), sample=pl.lit(1, dtype=pl.UInt32))
+def numbered(table: FileTable) -> pl.DataFrame:
+    """Return the columns of a table with the rows' numbers in `ROW`, unless they are there."""
+    return table.data if ROW in table.data.columns else table.data.with_row_index(ROW, offset=table.first_row)
 
 
-#: White space that folding changes: at either end, repeated, or other than a space.
-_TO_FOLD: Final = r"^\s|\s$|\s\s|[^\S ]"
+#: If all times of an export have one of these formats, the other formats are not tried.
+_WITHOUT_ZONE: Final = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")
+#: The platforms' formats of times, most common first; the offset from UTC follows.
+_MOMENTS: Final = (
+    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S%.f", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S%.f",
+    "%Y %b %d %H:%M:%S",
+)  # fmt: skip
+_OFFSET: Final = r"(:\d\d(?:\.\d+)?)\s*([+-]\d\d(?::?\d\d)?)$"
+#: `Thu Oct 09 07:30:20 PDT 2025`, as Mechanical Turk writes times.
+_YEAR_AT_THE_END: Final = r"^\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d [A-Z]{3,4}) (\d{4})$"
+_ZONES: Final = {
+    "Z": "+0000", "UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700", "MST": "-0700", "MDT": "-0600",
+    "CST": "-0600", "CDT": "-0500", "EST": "-0500", "EDT": "-0400",
+}  # fmt: skip
+
+#: Larger rewards and durations are treated as unreadable, so that sums over pages stay finite.
+_MOST: Final = 1e15
 
 
-def _folded(texts: pl.Series) -> pl.Series:
-    """Fold white space; blank texts become null. Most texts of an export do not change."""
-    texts = texts.cast(pl.String)
-    rest = texts.filter(texts.str.contains(_TO_FOLD) | (texts == "")).unique()
-    if not len(rest):
-        return texts
-    new = rest.to_frame("text").select(fold("text"))["text"]
-    return texts.replace(rest, new.set(new == "", None))
+def moment(text: pl.Expr) -> pl.Expr:
+    """Parse a time in the platforms' formats, such as `2023-09-29T06:44:05.190` or `2023-11-10 09:25:22`.
+
+    Other texts become null, so that an invalid time affects only the duration and not the answer. A time with a zone is
+    converted to UTC; a time of day gets the date 1970-01-01.
+    """
+    return text.map_batches(_moments, return_dtype=pl.Datetime("ms"), is_elementwise=True)
+
+
+def _moments(texts: pl.Series) -> pl.Series:
+    for form in _WITHOUT_ZONE:
+        times = texts.str.strip_chars().str.to_datetime(form, time_unit="ms", strict=False)
+        if times.null_count() == texts.null_count():
+            return times
+    text = pl.col("text")
+    zone = text.str.extract(r"\d\s*([A-Z]+)$").replace_strict(_ZONES, default="")
+    in_zone, with_offset = text.str.replace(r"\s*[A-Z]+$", "") + zone, text.str.replace(_OFFSET, "$1$2")
+    written = (
+        texts.alias("text").to_frame()
+        .select(text.str.strip_chars().str.replace(_YEAR_AT_THE_END, "$2 $1"))
+        .select(pl.when(zone != "").then(in_zone).otherwise(text))
+        .select(text.str.replace(r"(\d)T(\d)", "$1 $2").str.replace(r"^(\d{1,2}:\d\d)", "1970-01-01 $1"))
+        .select(pl.when(text.str.contains(_OFFSET)).then(with_offset).otherwise(text + "+0000"))
+        .to_series()
+    )  # fmt: skip
+    times = pl.Series([None], dtype=pl.Datetime("ms", "UTC")).new_from_index(0, len(texts))
+    # A format is tried only on rows that earlier formats did not parse, because most exports use a single format.
+    for form in _MOMENTS:
+        if times.null_count() == texts.null_count():
+            break
+        times = times.fill_null(written.str.to_datetime(f"{form}%#z", time_unit="ms", strict=False))
+    return times.dt.replace_time_zone(None)
+
+
+def number(text: pl.Expr) -> pl.Expr:
+    """Parse a number with a decimal point or comma; other texts, negative and infinite numbers become null."""
+    value = text.str.strip_chars().str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return pl.when(value.is_finite() & (value >= 0) & (value < _MOST)).then(value)
+
+
+def in_seconds(data: pl.DataFrame, name: str | None) -> pl.DataFrame:
+    """Convert a column whose name ends in `ms` from milliseconds to seconds."""
+    if not name or not re.search(r"(?:^|[_\W])(?:ms|msec|millis|milliseconds|мс)$|[a-zа-я]M[sS]$", name):
+        return data
+    return data.with_columns((number(pl.col(name)) / 1000).cast(pl.String).alias(name))
+
+
+def column(data: pl.DataFrame, name: str | None) -> pl.Expr:
+    """Return a column, or nulls if it is missing."""
+    return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)

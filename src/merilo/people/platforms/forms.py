@@ -12,21 +12,20 @@ import polars as pl
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
 from merilo.files import FileTable
-from merilo.people.platforms import label_studio
-from merilo.people.platforms.export import (
+from merilo.people.platforms import (
     CONTROL_FIELDS,
+    PARSED,
     ROW,
     Export,
-    choose_answer,
+    column,
     export_of_columns,
-    named_columns,
-    named_places,
+    label_studio,
     numbered,
 )
-from merilo.people.platforms.values import column, json_text, options_text
+from merilo.people.platforms.loading import json_text, options_text
 from merilo.settings import Platform
 from merilo.strict_json import Json, parse_json
-from merilo.wording import listed
+from merilo.wording import choices, listed
 
 #: The state of an assignment that stands for any text in its column.
 _ANY: Final = "*"
@@ -138,6 +137,72 @@ class TableForm:
                 name = answer.removeprefix(self.answers)
                 raise InputError(error.message, file=table.file, row=row, field=name) from None
         return pl.Series(answer, values, dtype=pl.String)
+
+
+class SeveralAnswersError(UsageError):
+    """A file has several answer columns and the user chose none.
+
+    Attributes:
+        names: the columns, without the platform's prefix.
+    """
+
+    def __init__(self, names: Sequence[str], file: str) -> None:
+        super().__init__(
+            f"there are several answer columns: name one with {argument('answer')} (choose from: {listed(names, 50)})",
+            file=file,
+        )
+        self.names = tuple(names)
+
+
+def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str) -> str:
+    """Find the answer column among those with a platform's prefix: the user's choice, or the only one with answers.
+
+    Raises:
+        InputError: the file has no answer column.
+        UsageError: there are several answer columns and the user chose none, or the chosen column is missing.
+    """
+    names = {name.removeprefix(prefix): name for name in data.columns if name.startswith(prefix)}
+    if not names:
+        raise InputError(f"there is no answer column ({prefix}...)", file=file)
+    if chosen is not None:
+        bare = chosen.removeprefix(prefix)
+        if bare not in names:
+            raise UsageError(f"there is no answer column '{chosen}' ({choices(bare, [*names])})", file=file)
+        return names[bare]
+    filled = [name for name in names.values() if data[name].null_count() < data.height]
+    if len(filled) > 1:
+        raise SeveralAnswersError([*names], file)
+    return (filled or [*names.values()])[0]
+
+
+def named_places(reading: Reading, table: FileTable) -> dict[str, str]:
+    """Return the columns that a reading names in an export whose other columns have fixed names, by what they hold.
+
+    Raises:
+        UsageError: a column is missing, or what it holds has a fixed place in such exports.
+    """
+    fixed = [name for name in ("control", "score", "attempt", "skipped") if getattr(reading.columns, name)]
+    if fixed:
+        raise UsageError(
+            f"exports of this platform have a fixed place for {listed(fixed)}: leave it out, or read them with "
+            "'platform: table'",
+            file=table.file,
+            field=f"columns.{fixed[0]}",
+        )
+    places = {place: getattr(reading.columns, name) for place, (_, name) in PARSED.items()}
+    places |= {"page": reading.columns.page, "arm": reading.columns.arm}
+    places["respondent"] = next(iter(reading.annotator), None)
+    for name in filter(None, places.values()):
+        if name not in table.data.columns:
+            what = f"there is no such column (columns: {listed(table.data.columns, 30)})"
+            raise UsageError(what, file=table.file, field=name)
+    return {place: name for place, name in places.items() if name}
+
+
+def named_columns(reading: Reading) -> set[str]:
+    """Return the columns besides inputs and answers that a reading names."""
+    of_columns = reading.columns.model_dump(exclude={"score"}).values()
+    return {*reading.annotator, *filter(None, of_columns)}
 
 
 def _reason(state: pl.Expr, reasons: Mapping[str, str]) -> pl.Expr:

@@ -18,8 +18,8 @@ import polars as pl
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
 from merilo.files import FileTable
-from merilo.people.platforms.export import CONTROL_FIELDS, ROW
-from merilo.people.platforms.values import options_text, text_columns
+from merilo.people.platforms import CONTROL_FIELDS, ROW
+from merilo.people.platforms.loading import options_text, text_columns
 from merilo.strict_json import Json, parse_json, read_json
 from merilo.wording import choices, listed, shown
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from merilo.errors import InputError
 from merilo.files import FileTable, Progress, read_parquet, read_table, refuse_too_wide
-from merilo.people.platforms.values import as_texts, text_columns
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import shown
 
@@ -118,3 +120,72 @@ def _of_prodigy(record: dict[str, Json]) -> Mapping[str, Json]:
     who = record.get("_annotator_id") or record.get("_session_id")
     accepted: Json = options if record.get("answer") == "accept" else None
     return {**({"annotator": who} if who else {}), **record, "accept": accepted}
+
+
+# Values and tables as texts
+
+
+def json_text(value: object) -> str | None:
+    """Convert a JSON value to text: strings are unchanged; `null` and the empty string become `None`.
+
+    Example:
+        >>> json_text("A"), json_text(4), json_text(["A"]), json_text(""), json_text(None)
+        ('A', '4', '["A"]', None, None)
+    """
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def options_text(options: Sequence[Json]) -> str | None:
+    """Convert chosen options to text: one option as it is, several as a JSON list.
+
+    Example:
+        >>> options_text(["A"]), options_text(["A", "B"]), options_text([])
+        ('A', '["A", "B"]', None)
+    """
+    return json_text([*options] if len(options) > 1 else options[0] if options else None)
+
+
+def text_columns(records: Sequence[Mapping[str, Json]]) -> pl.DataFrame:
+    """Return JSON objects as a table of text columns, one for each key, in order of first appearance."""
+    names = dict.fromkeys(name for record in records for name in record if name)
+    return pl.DataFrame(
+        {
+            name: pl.Series([json_text(record.get(name)) for record in records], dtype=pl.String)
+            for name in names
+        }
+    )
+
+
+def as_texts(data: pl.DataFrame, file: Path | str) -> pl.DataFrame:
+    """Convert every column of a table to text, and empty texts to null; a column without a name is left out.
+
+    Raises:
+        InputError: a column has values that cannot be converted to text.
+    """
+    columns = [
+        _text_column(column, file)
+        for column in data.get_columns()
+        if column.name and not re.fullmatch(r"__index_level_\d+__", column.name)
+    ]
+    return pl.DataFrame(columns).with_columns(pl.all().replace("", None))
+
+
+def _text_column(column: pl.Series, file: Path | str) -> pl.Series:
+    """Convert any column to text: structures and lists to JSON, times to UTC, durations to seconds."""
+    kind = column.dtype
+    if kind.is_nested():
+        plain = (value.to_list() if isinstance(value, pl.Series) else value for value in column)
+        texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in plain]
+        return pl.Series(column.name, texts, dtype=pl.String)
+    if isinstance(kind, pl.Duration):
+        column = column.dt.total_microseconds() / 1_000_000
+    elif isinstance(kind, pl.Datetime) and kind.time_zone:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"has values of type {kind}, which cannot be read as text", file=file, field=column.name
+        ) from None

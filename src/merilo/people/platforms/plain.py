@@ -17,9 +17,8 @@ from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable
 from merilo.metrics.pass_at_k import FAILED, PASSED
-from merilo.people.platforms.export import ROW, Export, export_of_columns, numbered
+from merilo.people.platforms import ROW, Export, column, export_of_columns, number, numbered
 from merilo.people.platforms.loading import INSPECT
-from merilo.people.platforms.values import column, number
 from merilo.people.signals import folded
 from merilo.wording import choices, listed
 
