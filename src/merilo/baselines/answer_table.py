@@ -71,7 +71,7 @@ def _of_models(evidence: Evidence, models: Sequence[Path]) -> pl.DataFrame:
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
     for path in models:
         model, logged = read_model(path, crowd), _logged(run_file(path, crowd.declaration.name))
-        for name in (one for one in model.answers if one in numbers):
+        for name in (item_name for item_name in model.answers if item_name in numbers):
             answers = model.answers[name]
             # A log without every answer does not tell which of them it has.
             known = logged.get(name, [])
@@ -91,14 +91,14 @@ def _logged(file: Path) -> dict[str, list[tuple[float | None, float | None]]]:
     from merilo.models.run_log import log_path, read_log  # noqa: PLC0415 - as above
 
     path = log_path(file.parent, file.stem)
-    found: dict[str, list[tuple[float | None, float | None]]] = {}
+    logged: dict[str, list[tuple[float | None, float | None]]] = {}
     if is_run(file.parent) and path.is_file():
         columns = ("item", "sample", "seconds", "cost")
         for item, _, seconds, cost in (
             read_log(path, columns).select(columns).sort("item", "sample").iter_rows()
         ):
-            found.setdefault(" ".join(str(item).split()), []).append((seconds, cost))
-    return found
+            logged.setdefault(" ".join(str(item).split()), []).append((seconds, cost))
+    return logged
 
 
 def _questions(evidence: Evidence) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def _points(evidence: Evidence, table: pl.DataFrame) -> pl.Series:
             )
             if became != "control" and (answer is not None or kind == "model") and number in items
         ]
-        found = scorer.points([item for _, item, _ in rows], [answer for *_, answer in rows])
-        for (place, *_), value in zip(rows, found.tolist(), strict=True):
+        earned_points = scorer.points([item for _, item, _ in rows], [answer for *_, answer in rows])
+        for (place, *_), value in zip(rows, earned_points.tolist(), strict=True):
             earned[place] = value
     return pl.Series("points", earned, dtype=pl.Float64)

@@ -52,23 +52,23 @@ def arms_of(responses: Responses, by: str | Mapping[str, str]) -> dict[str, str]
         DataError: an annotator has no arm or several, or there are not 2 to `MOST_ARMS` arms.
     """
     people = responses.table["respondent"].unique(maintain_order=True).to_list()
-    found: dict[str, str] = {}
+    arm_of: dict[str, str] = {}
     if by == FILES:
         for who, file in responses.table.select("respondent", "file").unique(maintain_order=True).iter_rows():
             arm = Path(str(file)).stem
-            if found.setdefault(who, arm) != arm:
-                raise DataError(f"annotator {who} is in two arms: '{found[who]}' and '{arm}'")
+            if arm_of.setdefault(who, arm) != arm:
+                raise DataError(f"annotator {who} is in two arms: '{arm_of[who]}' and '{arm}'")
     else:
-        given = by if isinstance(by, Mapping) else responses.arms or {}
-        found = {who: given[who] for who in people if given.get(who)}
-    if without := [who for who in people if who not in found]:
+        named_arms = by if isinstance(by, Mapping) else responses.arms or {}
+        arm_of = {who: named_arms[who] for who in people if named_arms.get(who)}
+    if without := [who for who in people if who not in arm_of]:
         raise DataError(
             f"{len(without)} of {len(people)} annotators have no arm ({listed(sorted(without), 5)})"
         )
-    arms = sorted(set(found.values()))
+    arms = sorted(set(arm_of.values()))
     if not 2 <= len(arms) <= MOST_ARMS:
         raise DataError(f"takes 2 to {MOST_ARMS} arms, not {len(arms)} ({listed(arms, 5)})")
-    return found
+    return arm_of
 
 
 def divided(responses: AnyResponses, arms: Mapping[str, str]) -> dict[str, AnyResponses]:
@@ -107,12 +107,12 @@ def arm_differences(arms: Mapping[str, Evidence]) -> tuple[Estimate, ...]:
         arms: mapping from arm to what its baseline rests on; items are matched by id, or by their texts.
     """
     sides: dict[str, _Side] = {}
-    for name, one in arms.items():
+    for name, evidence in arms.items():
         if name == EVERYBODY:
             continue
-        counted = counted_points(one, scored=True)
+        counted = counted_points(evidence, scored=True)
         if not isinstance(counted, Text):
-            sides[name] = _Side(one, *counted)
+            sides[name] = _Side(evidence, *counted)
     return tuple(
         estimate
         for first, second in combinations(sides, 2)
@@ -158,7 +158,7 @@ def _apart(name: str, first: _Side, second: _Side) -> list[Estimate]:
         del names["consensus"]
     common = [key for key in first.number if key in second.number]
     if not common:
-        return [Estimate(name=one, reason="the two arms have no common item") for one in names.values()]
+        return [Estimate(name=label, reason="the two arms have no common item") for label in names.values()]
     known = first.evidence.clusters
     numbers = first.evidence.pool.everyone.items
     clusters = known.codes([int(numbers[first.number[key]]) for key in common]) if known else None
@@ -166,22 +166,26 @@ def _apart(name: str, first: _Side, second: _Side) -> list[Estimate]:
     masks = as_many_each(sides[0][0], sides[1][0])
     few = [(votes.where(mask), score[mask]) for (votes, score), mask in zip(sides, masks, strict=True)]
     enough = min(len(np.unique(votes.annotator)) for votes, _ in few) >= LEAST_ANNOTATORS
-    made = []
+    estimates = []
     for what, title in names.items():
         (ours, first_pull), (theirs, second_pull) = (
             _influence(votes, score, what) for votes, score in (sides if what == "person" else few)
         )
         # The people of the two arms are different ones.
         second_pull = second_pull._replace(person=-1 - second_pull.person)
-        one = crossed(theirs - ours, apart(first_pull, second_pull), (-1.0, 1.0)).estimate(title, len(common))
+        estimate = crossed(theirs - ours, apart(first_pull, second_pull), (-1.0, 1.0)).estimate(
+            title, len(common)
+        )
         few_people = None if enough else f"an arm has fewer than {LEAST_ANNOTATORS} annotators"
-        made.append(one if enough else one.model_copy(update={"ci95": None, "reason": few_people}))
-    return made
+        estimates.append(
+            estimate if enough else estimate.model_copy(update={"ci95": None, "reason": few_people})
+        )
+    return estimates
 
 
 def _influence(votes: Votes, score: FloatArray, what: str) -> tuple[float, Influence]:
     """Return the score of one person or of the consensus, and the influences on it."""
-    found = person_influence(votes, score)
+    scored = person_influence(votes, score)
     if what == "consensus":
-        found = consensus_influence(votes, score, np.zeros(votes.items)) or found
-    return found[0], by_cluster(found[1], votes)
+        scored = consensus_influence(votes, score, np.zeros(votes.items)) or scored
+    return scored[0], by_cluster(scored[1], votes)

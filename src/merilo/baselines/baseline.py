@@ -339,20 +339,20 @@ class Baseline(Record):
     @property
     def doubtful(self) -> pl.DataFrame | None:
         """Return the doubtful items, the most probably wrong gold first; `None` if they were not checked."""
-        found = self.evidence.doubtful
-        return found.table if found else None
+        checked = self.evidence.doubtful
+        return checked.table if checked else None
 
     @property
     def beside_models(self) -> ModelSections | None:
         """Return the models beside the people; `None` without models."""
         return self._models
 
-    def with_models(self, found: ModelSections) -> Baseline:
+    def with_models(self, sections: ModelSections) -> Baseline:
         """Return the baseline with comparisons with models."""
-        if not found.rows:
+        if not sections.rows:
             return self
-        baseline = self.model_copy(update={"models": found.rows, "echoes": found.echoes})
-        baseline._models = found
+        baseline = self.model_copy(update={"models": sections.rows, "echoes": sections.echoes})
+        baseline._models = sections
         return baseline
 
     def with_plan(self, files: Mapping[str, bytes], platform: str | None) -> Baseline:
@@ -420,10 +420,10 @@ class Baseline(Record):
         """
         if not others:
             return self
-        studies = {name: ArmInput(one.evidence.study, one.settings) for name, one in others.items()}
+        studies = {name: ArmInput(other.evidence.study, other.settings) for name, other in others.items()}
         if differences is None:
             arms = {arm: self, **others}
-            differences = arm_differences({name: one.evidence for name, one in arms.items()})
+            differences = arm_differences({name: evidence_of.evidence for name, evidence_of in arms.items()})
         more = {"arm": arm, "arms": dict(others), "differences": tuple(differences)}
         baseline = self.model_copy(update=more)
         study = replace(self.evidence.study, arm=arm, arms=studies)
@@ -441,12 +441,16 @@ class Baseline(Record):
     @property
     def simulated(self) -> bool:
         """Return whether some of the annotators are simulated."""
-        return any(one.code == SIMULATED for one in self.findings)
+        return any(finding.code == SIMULATED for finding in self.findings)
 
     @property
     def main_metrics(self) -> dict[str, Estimate]:
         """Return the metrics that have a value, without those of groups of items."""
-        return {name: one for name, one in self.metrics.items() if one.value is not None and "." not in name}
+        return {
+            name: estimate
+            for name, estimate in self.metrics.items()
+            if estimate.value is not None and "." not in name
+        }
 
     @property
     def parameters(self) -> Object:
@@ -456,8 +460,8 @@ class Baseline(Record):
     @property
     def min_control_accuracy(self) -> float | None:
         """Return the accuracy on control items below which annotators were excluded; `None` if it is not known."""
-        given = self.parameters.get("min_control_accuracy")
-        return given if isinstance(given, int | float) else None
+        accuracy = self.parameters.get("min_control_accuracy")
+        return accuracy if isinstance(accuracy, int | float) else None
 
     @property
     def programs(self) -> bool:
@@ -498,7 +502,7 @@ def record_of(evidence: Evidence) -> Baseline:
     baseline = Baseline(
         dataset=study.dataset.name if study.dataset else None,
         status=evidence.status,
-        reasons=tuple(one.sentence.en for one in evidence.findings if one.rejects),
+        reasons=tuple(finding.sentence.en for finding in evidence.findings if finding.rejects),
         findings=evidence.findings,
         responses=_responses(evidence, used),
         annotators=AnnotatorCounts(
@@ -581,7 +585,7 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
         unresolved=count(Resolution.UNRESOLVED),
         unanimous=count(Resolution.UNANIMOUS),
         plurality=count(Resolution.PLURALITY),
-        **{one.name.lower(): count(one) for one in rare if count(one)},
+        **{way.name.lower(): count(way) for way in rare if count(way)},
     )
 
 
@@ -614,8 +618,8 @@ def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
 
 
 def _controls(evidence: Evidence) -> Controls:
-    suspects = [one for one in evidence.health.controls if one.suspect]
-    rows = evidence.responses.items.filter(pl.col("item").is_in([one.item for one in suspects]))
+    suspects = [control for control in evidence.health.controls if control.suspect]
+    rows = evidence.responses.items.filter(pl.col("item").is_in([suspect.item for suspect in suspects]))
     inputs = {
         row.pop("item"): {name: str(text) for name, text in row.items() if text}
         for row in rows.iter_rows(named=True)
@@ -624,12 +628,12 @@ def _controls(evidence: Evidence) -> Controls:
         total=len(evidence.health.controls),
         suspects=tuple(
             SuspectRecord.of(
-                one,
-                inputs=inputs[one.item],
-                good_annotators_answers=one.good_answers,
-                good_annotators_correct=one.good_correct,
+                suspect,
+                inputs=inputs[suspect.item],
+                good_annotators_answers=suspect.good_answers,
+                good_annotators_correct=suspect.good_correct,
             )
-            for one in suspects
+            for suspect in suspects
         ),
     )
 
@@ -677,11 +681,11 @@ def _gold(gold: Gold) -> GoldRecord:
     )
 
 
-def _doubts(found: DoubtfulItems) -> Doubts:
-    first = found.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
+def _doubts(checked: DoubtfulItems) -> Doubts:
+    first = checked.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
     return Doubts(
-        golds=found.golds,
-        items=found.table.height,
+        golds=checked.golds,
+        items=checked.table.height,
         gold_wrong=dict(first.iter_rows()),
-        typing_errors=dict(found.typing_errors),
+        typing_errors=dict(checked.typing_errors),
     )

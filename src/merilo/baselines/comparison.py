@@ -82,7 +82,7 @@ def pairs(people: Crowd, models: Sequence[Samples], *, force: bool = False) -> l
             "compared by it"
         )
     files = [Path(model.file).resolve() for model in models]
-    if twice := next((one.file for at, one in enumerate(models) if files[at] in files[:at]), None):
+    if twice := next((model.file for at, model in enumerate(models) if files[at] in files[:at]), None):
         raise UsageError(f"{twice} is given twice: give each file once")
     return [pair for model in models for pair in _pairs(people, models[0], model, force=force)]
 
@@ -94,8 +94,8 @@ def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Ite
     if not places:
         raise DataError(f"answers none of the {len(people.names)} items of {people.folder}", file=model.file)
     if not force:
-        given = (answer for place in places for answer in model.answers[people.names[place]])
-        refuse_unreadable(given, model.log, model.file)
+        sampled = (answer for place in places for answer in model.answers[people.names[place]])
+        refuse_unreadable(sampled, model.log, model.file)
     common = people.on(places)
     if not common.annotators:
         if model is not first:
@@ -121,8 +121,8 @@ def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Given, *, othe
     mine = _of_model(people, model)
     reach = bounds[1] - bounds[0]
     score, side = (
-        crossed(one.value, _clustered(people, one.influence), bounds).estimate(name, n)
-        for one in (mine, theirs)
+        crossed(answers.value, _clustered(people, answers.influence), bounds).estimate(name, n)
+        for answers in (mine, theirs)
     )
     evidence = people.evidence
     single = evidence.estimates.single_person if evidence else None
@@ -157,7 +157,7 @@ def _price(model: Samples, dataset: str) -> float | None:
 
 def answered(people: Crowd, *models: Samples) -> list[int]:
     """Return the places of the items that all these models answered; of an exam, of whole variants only."""
-    places = [at for at, name in enumerate(people.names) if all(name in one.answers for one in models)]
+    places = [at for at, name in enumerate(people.names) if all(name in model.answers for model in models)]
     if not places or people.scored.counted is None:
         return places
     rows = people.scored.counted([people.items[place] for place in places])
@@ -169,19 +169,19 @@ def answered(people: Crowd, *models: Samples) -> list[int]:
 def refuse_other_items(people: Crowd, model: Samples) -> None:
     """Raise `DataError` if the model answered other items than the people were asked."""
     without, others = left_out(people, model)
-    told = []
+    reasons = []
     if without:
-        told.append(
+        reasons.append(
             f"{len(without)} of the {len(people.names)} items of {people.folder} have no answer here "
             f"({listed([name[:40] for name in without], 5)})"
         )
     if model.log and (lost := model.log.lost()):
-        told.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
+        reasons.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
     if model.unasked:
-        told.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
+        reasons.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if others:
         outside = "the baseline" if people.annotators else people.folder
-        told.append(
+        reasons.append(
             f"{counted_noun(len(others), 'answer is', 'answers are')} to items outside {outside} "
             f"({listed([name[:40] for name in others], 5)})"
         )
@@ -191,7 +191,7 @@ def refuse_other_items(people: Crowd, model: Samples) -> None:
             f"results on different items are not comparable; use {argument('force', given=True)} to compare on the "
             f"{common} items that both answered"
         )
-        whole = f"{' and '.join(told)}: {why if common else 'there is no item in common'}"
+        whole = f"{' and '.join(reasons)}: {why if common else 'there is no item in common'}"
         raise DataError(whole, file=model.file)
 
 
@@ -211,13 +211,15 @@ def contributions(people: Crowd, place: Sequence[int], answers: Sequence[str], w
 
 def _of_model(people: Crowd, model: Samples) -> _Given:
     """Return the mean over a model's answers to each item."""
-    given = [model.answers[name] for name in people.names]
-    samples = np.array([len(one) for one in given])
-    place = np.repeat(np.arange(len(given)), samples)
+    by_item = [model.answers[name] for name in people.names]
+    samples = np.array([len(answers) for answers in by_item])
+    place = np.repeat(np.arange(len(by_item)), samples)
     weight = np.repeat(1 / samples, samples)
-    found = contributions(people, place.tolist(), [answer for one in given for answer in one], weight)
-    scores: FloatArray = np.bincount(place, found.answer * weight).astype(np.float64)
-    return _Given(found.value, of_mean(scores)._replace(alike=found.alike), scores)
+    contributed = contributions(
+        people, place.tolist(), [answer for answers in by_item for answer in answers], weight
+    )
+    scores: FloatArray = np.bincount(place, contributed.answer * weight).astype(np.float64)
+    return _Given(contributed.value, of_mean(scores)._replace(alike=contributed.alike), scores)
 
 
 def metric_value(people: Crowd, model: Samples) -> float:
@@ -231,15 +233,15 @@ def _of_consensus(people: Crowd) -> _Given:
     place, texts, of_vote = distinct_answers(people)
     labels = [label or "" for label in people.consensus]
     weight = np.repeat([0.0, 1.0], [len(place), n])
-    found = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
+    contributed = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
     alone = people.evidence is not None and by_majority_alone(people.evidence.settings)
     needed = people.needed if alone else 0
-    decided = consensus_influence(votes, found.answer[of_vote], found.unseen, min_votes=needed)
-    scores = found.answer[len(place) :]
-    influence = of_mean(scores)._replace(alike=found.alike)
+    decided = consensus_influence(votes, contributed.answer[of_vote], contributed.unseen, min_votes=needed)
+    scores = contributed.answer[len(place) :]
+    influence = of_mean(scores)._replace(alike=contributed.alike)
     if decided is not None:
-        influence = decided[1]._replace(items=influence.items, alike=found.alike)
-    return _Given(found.value, influence, scores)
+        influence = decided[1]._replace(items=influence.items, alike=contributed.alike)
+    return _Given(contributed.value, influence, scores)
 
 
 def _of_person(people: Crowd) -> _Given:
@@ -264,7 +266,7 @@ def _clustered(people: Crowd, influence: Influence) -> Influence:
     return influence if clusters is None else influence.clustered(clusters, clusters[influence.unit])
 
 
-def judged(found: Sequence[Pair]) -> list[Row]:
+def judged(compared: Sequence[Pair]) -> list[Row]:
     """Correct the p-values of all comparisons of a kind together by Holm's method, and tell the verdicts.
 
     A difference inside the margin counts as none even if it is significant: two one-sided tests at 5 %, which is that
@@ -275,15 +277,15 @@ def judged(found: Sequence[Pair]) -> list[Row]:
     """
     rows: dict[int, Row] = {}
     for beside in get_args(Beside):
-        kind = [at for at, pair in enumerate(found) if pair.row.beside == beside]
-        corrected = holm([found[at].crossed.p() for at in kind])
-        margins = {at: margin.value for at in kind if (margin := found[at].margin)}
-        within = holm([found[at].crossed.p_within(margin) for at, margin in margins.items()])
-        above = holm([found[at].crossed.p_above(-margin) for at, margin in margins.items()])
+        kind = [at for at, pair in enumerate(compared) if pair.row.beside == beside]
+        corrected = holm([compared[at].crossed.p() for at in kind])
+        margins = {at: margin.value for at in kind if (margin := compared[at].margin)}
+        within = holm([compared[at].crossed.p_within(margin) for at, margin in margins.items()])
+        above = holm([compared[at].crossed.p_above(-margin) for at, margin in margins.items()])
         of_margin = dict(zip(margins, zip(within, above, strict=True), strict=True))
         for at, p in zip(kind, corrected, strict=True):
-            rows[at] = _judged(found[at], p, *of_margin.get(at, (1.0, 1.0)), family=len(kind))
-    return [rows[at] for at in range(len(found))]
+            rows[at] = _judged(compared[at], p, *of_margin.get(at, (1.0, 1.0)), family=len(kind))
+    return [rows[at] for at in range(len(compared))]
 
 
 def _judged(pair: Pair, p: float, within: float, not_worse: float, *, family: int) -> Row:
@@ -375,7 +377,7 @@ def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:
         yield _p(p)
     if row.verdict == "untold":
         sizes = [study_size(pair.crossed, row.difference.n, margin) for margin in {row.margin, None}]
-        size = min(filter(None, sizes), key=lambda one: one.items * max(one.annotators, 1), default=None)
+        size = min(filter(None, sizes), key=lambda need: need.items * max(need.annotators, 1), default=None)
         if size and row.other:
             yield Text("it would take about {items} items to tell", items=size.items)
         elif size:

@@ -72,9 +72,9 @@ class ConsensusScorer:
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """Return the consensus as answers by item; items without a label are left out."""
         label = consensus.label[self.codes]
-        given = [self._given(text) for text in self.labels]
+        answer_of_label = [self._given(text) for text in self.labels]
         return {
-            item.id: given[code]
+            item.id: answer_of_label[code]
             for item, code in zip(self.items, label.tolist(), strict=True)
             if code != NO_LABEL
         }
@@ -110,9 +110,9 @@ class ConsensusScorer:
         """Return the points of the consensus on each item, from 0 to 1; empty if no metric scores single items."""
         if self.dataset.answer.kind == "criteria" or self.dataset.judged:
             return {}
-        given = self.answers(consensus)
-        answered = [item for item in self.items if item.id in given]
-        earned = self.points(answered, [str(given[item.id]) for item in answered])
+        decided = self.answers(consensus)
+        answered = [item for item in self.items if item.id in decided]
+        earned = self.points(answered, [str(decided[item.id]) for item in answered])
         return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
 
     def points(self, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
@@ -124,13 +124,13 @@ class ConsensusScorer:
         place = np.full(votes.items, -1, dtype=np.int64)
         place[self.codes] = np.arange(len(self.codes))
         width = max(votes.labels, len(self.labels), 1)
-        given = place[votes.item] * width + votes.label
-        decided = [one.label[self.codes].astype(np.int64) for one in consensus]
+        asked_cells = place[votes.item] * width + votes.label
+        decided = [decision.label[self.codes].astype(np.int64) for decision in consensus]
         reached = [np.flatnonzero(label != NO_LABEL) * width + label[label != NO_LABEL] for label in decided]
         inside = place[votes.item] >= 0
-        cells = np.unique(np.concatenate([given[inside], *reached]))
+        cells = np.unique(np.concatenate([asked_cells[inside], *reached]))
         pair_of_vote = np.full(len(votes), -1, dtype=np.int64)
-        pair_of_vote[inside] = np.searchsorted(cells, given[inside])
+        pair_of_vote[inside] = np.searchsorted(cells, asked_cells[inside])
         return Pairs(cells // width, cells % width, pair_of_vote, self.codes)
 
     def worth(self, part: Part, pairs: Pairs, weight: FloatArray) -> Worth:
@@ -145,7 +145,7 @@ class ConsensusScorer:
             The worth, `answer` of shape (pairs,) and `unseen` of shape (items,); 0 outside the part.
         """
         inside = np.flatnonzero(pairs.inside(part))
-        found = worth(
+        part_worth = worth(
             self.dataset,
             part,
             self.items,
@@ -154,8 +154,8 @@ class ConsensusScorer:
             weight=weight[inside],
         )
         answer = np.zeros(len(pairs))
-        answer[inside] = found.answer
-        return replace(found, answer=answer)
+        answer[inside] = part_worth.answer
+        return replace(part_worth, answer=answer)
 
     def _given(self, label: str) -> Given:
         """Convert a label to an answer; for several criteria, the same label is used for each."""

@@ -74,11 +74,11 @@ def _estimate(
     unseen = np.zeros(votes.items)
     unseen[scorer.codes] = worth.unseen
     earned = worth.answer[pairs.pair_of_vote[inside]]
-    found = consensus_influence(votes, earned, unseen, min_votes=needed, share=weight)
-    if not n or found is None:
+    redecided = consensus_influence(votes, earned, unseen, min_votes=needed, share=weight)
+    if not n or redecided is None:
         return Estimate(name=part.name, reason=NO_CONSENSUS)
     items = np.unique(votes.item)
-    influence = of_sample(found[1], stratum[items], unsampled[items], weight[items])
+    influence = of_sample(redecided[1], stratum[items], unsampled[items], weight[items])
     return crossed(worth.value, by_cluster(influence, votes), part.bounds).estimate(part.name, n)
 
 

@@ -57,7 +57,7 @@ def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] |
     """
     if not items or dataset.rated:
         return None
-    made: list[Item] = []
+    converted: list[Item] = []
     dialogue = turn = 0
     for item in items:
         columns = _columns(item)
@@ -72,9 +72,9 @@ def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] |
             dialogue += int(place) <= turn
             turn = int(place)
             meta |= {"dialog_id": dialogue, "question_id": turn}
-        made.append(Item(item.id, "", inputs, item.outputs, meta))
+        converted.append(Item(item.id, "", inputs, item.outputs, meta))
     try:
-        return tuple(spread(made, dataset, seed=0))
+        return tuple(spread(converted, dataset, seed=0))
     except DataError:
         return None
 
@@ -89,16 +89,18 @@ def _columns(item: Item) -> dict[str, str]:
 
 def _inputs(dataset: Dataset, columns: dict[str, str]) -> str | dict[str, Json] | None:
     """Take the inputs of a dataset's item out of a pool's columns; `None` if a field that prompts show is missing."""
-    found: dict[str, Json] = {}
+    inputs: dict[str, Json] = {}
     for name in dataset.fields or ("inputs",):
         known = [(name,), dataset.pool_fields.get(name, (name,))]
         if not dataset.fields:
             known.append((dataset.placeholder,))
             # The solver has computed the gold answer from all columns, so they are the question.
-            known += [tuple(one for one in columns if not is_id(one))] if dataset.name in SOLVERS else []
-        held = next((names for names in known if names and set(names) <= columns.keys()), None)
-        if held is not None:
-            found[name] = " ".join(columns.pop(one) for one in held)
+            known += (
+                [tuple(column for column in columns if not is_id(column))] if dataset.name in SOLVERS else []
+            )
+        present = next((names for names in known if names and set(names) <= columns.keys()), None)
+        if present is not None:
+            inputs[name] = " ".join(columns.pop(column) for column in present)
         elif name not in dataset.hidden:
             return None
-    return found if dataset.fields else str(found["inputs"])
+    return inputs if dataset.fields else str(inputs["inputs"])

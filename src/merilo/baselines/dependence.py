@@ -41,13 +41,13 @@ def finding_on_busy_annotators(votes: Votes, consensus: IntArray, names: Sequenc
     worse = worse_busy_annotators(votes, consensus)
     if worse is None:
         return None
-    busy, given, own, others = worse
+    busy, part_of_answers, own, others = worse
     text = Text(
         "the {n:# annotator|# annotators} with the most work gave {share:.0%} of the answers and {n:agrees|agree} "
         "with the consensus on {own:.0%} of them, the others on {others:.0%}: intervals may be too short, because "
         "they cannot know how many such people another sample has",
         n=busy,
-        share=given,
+        share=part_of_answers,
         own=own,
         others=others,
     )
@@ -70,8 +70,8 @@ def worse_busy_annotators(votes: Votes, consensus: IntArray) -> tuple[int, float
     person = votes.annotator[decided]
     answered = np.bincount(person, minlength=votes.annotators)
     order = np.argsort(-answered, kind="stable")
-    given = np.cumsum(answered[order])
-    n = int(np.searchsorted(given, _BUSY * agrees.size)) + 1
+    cumulative = np.cumsum(answered[order])
+    n = int(np.searchsorted(cumulative, _BUSY * agrees.size)) + 1
     people = int((answered > 0).sum())
     if people < 6 or n > people / 4:
         return None

@@ -121,7 +121,7 @@ def _golds(evidence: Evidence) -> pl.DataFrame:
         np.bincount(item, minlength=votes.items)
         for item in (votes.item[votes.label == gold[votes.item]], votes.item)
     )
-    found = pl.DataFrame(
+    golds = pl.DataFrame(
         {
             "item": coded.items.cast(pl.UInt32),
             "gold_wrong": model.gold_wrong,
@@ -131,7 +131,7 @@ def _golds(evidence: Evidence) -> pl.DataFrame:
             "few_labels": bool(evidence.pool.order) or len(labels) <= _MOST_CHOICES,
         }
     )
-    return found.filter(pl.Series(gold >= 0))
+    return golds.filter(pl.Series(gold >= 0))
 
 
 def _typing_errors(used: pl.DataFrame, known: pl.DataFrame, *, few: bool) -> pl.DataFrame:

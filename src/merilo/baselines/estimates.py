@@ -92,10 +92,10 @@ def estimate_metrics(
         decided: the consensus by the settings, and by majority alone.
         settings: the settings of the baseline.
     """
-    found, needed = scorer.scores(decided.consensus), needed_when_redecided(pool, settings)
+    scored, needed = scorer.scores(decided.consensus), needed_when_redecided(pool, settings)
     main, extra = (
         consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)
-        for scores in (found.main, found.extra)
+        for scores in (scored.main, scored.extra)
     )
     alone: dict[str, Estimate] = {}
     if not by_majority_alone(settings):
@@ -104,7 +104,7 @@ def estimate_metrics(
     parts, more = scorer.parts()
     headline = next(iter((*parts, *more)), None)
     single = None if headline is None else person_estimate(pool.votes, scorer, headline)
-    return Estimates(main, extra, alone, single, found.missing)
+    return Estimates(main, extra, alone, single, scored.missing)
 
 
 def consensus_estimates(
@@ -126,15 +126,15 @@ def consensus_estimates(
     votes = votes.where(np.isin(votes.item, scorer.codes))
     pairs = scorer.pairs(votes, consensus)
     parts = {part.name: part for named in scorer.parts() for part in named}
-    found = {}
+    estimates = {}
     for name, score in scores.items():
         if part := parts.get(name):
             influence = influence_of(votes, needed, scorer, part, consensus, pairs=pairs)
         if part and influence:
-            found[name] = crossed(score.value, influence, part.bounds).estimate(name, score.n)
+            estimates[name] = crossed(score.value, influence, part.bounds).estimate(name, score.n)
         else:
-            found[name] = Estimate(name=name, value=score.value, n=score.n, reason=NOT_OF_ITEMS)
-    return found
+            estimates[name] = Estimate(name=name, value=score.value, n=score.n, reason=NOT_OF_ITEMS)
+    return estimates
 
 
 def influence_of(
@@ -161,10 +161,10 @@ def influence_of(
     worth = scorer.worth(part, pairs, pairs.chosen(consensus))
     unseen = np.zeros(votes.items)
     unseen[scorer.codes] = worth.unseen
-    found = consensus_influence(votes, worth.answer[pairs.pair_of_vote[inside]], unseen, min_votes=needed)
-    if found is None:
+    redecided = consensus_influence(votes, worth.answer[pairs.pair_of_vote[inside]], unseen, min_votes=needed)
+    if redecided is None:
         return None
-    influence = found[1] if part.is_mean else found[1]._replace(alike=worth.alike)
+    influence = redecided[1] if part.is_mean else redecided[1]._replace(alike=worth.alike)
     return by_cluster(influence, votes)
 
 

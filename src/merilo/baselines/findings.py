@@ -54,7 +54,7 @@ def status_of(evidence: Evidence, findings: Iterable[Finding]) -> Status:
     two, are suspect. Without a scorer there is no estimate.
     """
     health = evidence.health
-    if any(one.rejects for one in findings):
+    if any(finding.rejects for finding in findings):
         return "rejected"
     untrusted = max(_FEWEST_SUSPECTS, _UNTRUSTED_CONTROLS * len(health.controls))
     if len(health.suspects) >= untrusted or 0 < health.annotators * _UNTRUSTED_EXCLUSION <= health.excluded:
@@ -175,7 +175,7 @@ def _few_annotators(evidence: Evidence) -> Iterator[Finding]:
 
 def _busy_annotators(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.programs:  # verdicts have no consensus with which people agree
-        names = [str(one) for one in evidence.pool.everyone.annotators]
+        names = [str(annotator) for annotator in evidence.pool.everyone.annotators]
         busy = finding_on_busy_annotators(evidence.pool.votes, evidence.decided.consensus.label, names)
         yield from [busy] if busy else []
 
@@ -215,8 +215,8 @@ def _spelling(evidence: Evidence) -> Iterator[Finding]:
             more=_more(len(written) - _MOST_LISTED),
         )
         yield Finding(code="spelling", sentence=text)
-    given = dict(evidence.responses.table["answer"].value_counts().iter_rows())
-    if near := near_spellings(given, evidence.pool.order):
+    answer_counts = dict(evidence.responses.table["answer"].value_counts().iter_rows())
+    if near := near_spellings(answer_counts, evidence.pool.order):
         pairs = [
             Text(
                 "'{written}' ({answers}) for '{label}' ({label_answers})",

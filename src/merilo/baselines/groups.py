@@ -50,7 +50,7 @@ def group_estimates(
     Raises:
         UsageError: there is no such field, or it has more than a thousand values.
     """
-    found: list[Estimate] = []
+    estimates_found: list[Estimate] = []
     for name in settings.by:
         column = field_values(name, items, gold)
         if (values := column["value"].n_unique()) > MOST_GROUPS:
@@ -64,8 +64,11 @@ def group_estimates(
         ):
             numbers = within["item"].to_list()
             estimates = _of_group(numbers, settings, pool=pool, scorer=scorer, decided=decided)
-            found += [one.model_copy(update={"name": f"{name}={value}: {one.name}"}) for one in estimates]
-    return tuple(found)
+            estimates_found += [
+                estimate.model_copy(update={"name": f"{name}={value}: {estimate.name}"})
+                for estimate in estimates
+            ]
+    return tuple(estimates_found)
 
 
 def _of_group(

@@ -50,8 +50,8 @@ class ItemClusters:
         """
         if not self.code:
             return None
-        found = [self.code.get(number, _alone(number)) for number in numbers]
-        return np.unique(found, return_inverse=True)[1].astype(np.int32)
+        members = [self.code.get(number, _alone(number)) for number in numbers]
+        return np.unique(members, return_inverse=True)[1].astype(np.int32)
 
     def for_scores(self, numbers: Iterable[int]) -> dict[ItemId, int] | None:
         """Map item numbers to clusters for `merilo.metrics.scoring.score`; `None` if items are independent.
@@ -94,7 +94,7 @@ def find_clusters(
     column = column_of(name, tables)
     value = dict(column.iter_rows()) if column is not None else {}
     value = {number: value.get(number) for number in numbers}
-    if all(one is None for one in value.values()):
+    if all(text is None for text in value.values()):
         if chosen is None:
             return ItemClusters(name, declared=True, items=n, clusters=0)
         raise unknown_field("cluster", name, tables)
@@ -105,11 +105,11 @@ def find_clusters(
     }
     without = sum(text is None for text in value.values())
     clusters = len(code) + without
-    found = ItemClusters(name, chosen is None, n, clusters, without)
+    grouped = ItemClusters(name, chosen is None, n, clusters, without)
     if clusters == n:
-        return found
+        return grouped
     if clusters > 1:
-        return replace(found, code=codes)
+        return replace(grouped, code=codes)
     if chosen is not None:
         raise DataError(
             f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there is no interval over "
@@ -117,7 +117,7 @@ def find_clusters(
         )
     block = ceil(n ** (1 / 3))
     blocks = {number: place // block for place, number in enumerate(sorted(numbers))}
-    return replace(found, clusters=ceil(n / block), block=block, code=blocks)
+    return replace(grouped, clusters=ceil(n / block), block=block, code=blocks)
 
 
 def _alone(number: int) -> int:
@@ -127,7 +127,7 @@ def _alone(number: int) -> int:
 
 def unknown_field(option: str, name: str, tables: Sequence[pl.DataFrame]) -> UsageError:
     """Return the error that names the fields of the tables, because none is called `name`."""
-    known = dict.fromkeys(one for table in tables for one in table.columns if one != "item")
+    known = dict.fromkeys(column for table in tables for column in table.columns if column != "item")
     return UsageError(f"{argument(option)}: there is no field '{name}' ({choices(name, [*known])})")
 
 

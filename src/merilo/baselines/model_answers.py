@@ -123,7 +123,7 @@ def samples_of(
     Raises:
         InputError: there are no answers, or two to an item without sample numbers; or half of them are no labels.
     """
-    found: dict[str, dict[str, str]] = {}
+    answers_by_item: dict[str, dict[str, str]] = {}
     golds = _results(crowd)
     sampled = False
     for record in records:
@@ -131,7 +131,7 @@ def samples_of(
         item = _folded(record.id)
         if not item:
             raise InputError("has an answer without an id", file=file, row=record.row)
-        answers = found.setdefault(item, {})
+        answers = answers_by_item.setdefault(item, {})
         for name, text in _verdicts(file, record, golds) if golds else _samples(file, record):
             if name in answers:
                 hint = (
@@ -141,11 +141,14 @@ def samples_of(
                 )
                 raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=file, row=record.row)
             answers[name] = text
-    if not found:
+    if not answers_by_item:
         raise InputError("has no answers", file=file)
-    spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
+    spelling = _spelling(
+        {answer for answers in answers_by_item.values() for answer in answers.values()}, crowd
+    )
     spelled = {
-        item: tuple(spelling[answer] for _, answer in _by_sample(answers)) for item, answers in found.items()
+        item: tuple(spelling[answer] for _, answer in _by_sample(answers))
+        for item, answers in answers_by_item.items()
     }
     return Samples(
         model, str(file), spelled, log, no_labels=None if log else _no_labels(spelled, crowd, file)
@@ -155,17 +158,17 @@ def samples_of(
 def _no_labels(answers: Mapping[str, Sequence[str]], crowd: Crowd, file: Path) -> NoLabels | None:
     form, names = _declared(crowd).answer, set(crowd.names)
     known = {*form.labels, *crowd.labels, *crowd.gold}
-    given = ((item, one) for item, each in answers.items() if item in names for one in each)
-    return no_labels(((item, _by_criteria(one)) for item, one in given), form, known, file)
+    labelled = ((item, answer) for item, each in answers.items() if item in names for answer in each)
+    return no_labels(((item, _by_criteria(parsed)) for item, parsed in labelled), form, known, file)
 
 
 def _by_criteria(answer: str) -> str | dict[str, str]:
     """Return the labels of an answer that is a JSON object of criteria."""
     try:
-        held = json.loads(answer) if answer.startswith("{") else {}
+        content = json.loads(answer) if answer.startswith("{") else {}
     except ValueError:
         return answer
-    return {name: _folded(label) for name, label in held.items()} or answer
+    return {name: _folded(label) for name, label in content.items()} or answer
 
 
 def by_criterion(crowd: Crowd, models: Sequence[Samples]) -> dict[str, tuple[Crowd, list[Samples]]]:
@@ -187,7 +190,7 @@ def by_criterion(crowd: Crowd, models: Sequence[Samples]) -> dict[str, tuple[Cro
     if not crowd.declaration.answer.criteria:
         return {}
     return {
-        part.name: (_part_of_people(crowd, part), [_part_of_model(one, crowd, part) for one in models])
+        part.name: (_part_of_people(crowd, part), [_part_of_model(model, crowd, part) for model in models])
         for part in parts(crowd.declaration, crowd.items)[1]
     }
 
@@ -207,8 +210,8 @@ def _part_of_model(model: Samples, crowd: Crowd, part: Part) -> Samples:
     return replace(
         model,
         answers={
-            name: tuple(_label_of(answer, criterion, labels) for answer in given)
-            for name, given in model.answers.items()
+            name: tuple(_label_of(answer, criterion, labels) for answer in answers)
+            for name, answers in model.answers.items()
             if name not in other
         },
     )
@@ -216,8 +219,12 @@ def _part_of_model(model: Samples, crowd: Crowd, part: Part) -> Samples:
 
 def _label_of(answer: str, criterion: str, labels: Sequence[str]) -> str:
     """Return the label that an answer gives to a criterion: an answer is one label, or a JSON object of criteria."""
-    given = _by_criteria(answer)
-    answer = given if isinstance(given, str) else given.get(criterion, "")
+    by_criterion_labels = _by_criteria(answer)
+    answer = (
+        by_criterion_labels
+        if isinstance(by_criterion_labels, str)
+        else by_criterion_labels.get(criterion, "")
+    )
     keys = answer_keys([("", text) for text in (answer, *labels)], undeclared(), labels)
     return next((label for label in labels if keys["", label] == keys["", answer]), answer)
 
@@ -262,16 +269,16 @@ def _declared(crowd: Crowd) -> Dataset:
 
 def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
     """Yield the samples of a record: one, or in JSON a list."""
-    given = record.answer
-    if not isinstance(given, list):
-        yield record.sample or "1", _folded(given)
+    answer = record.answer
+    if not isinstance(answer, list):
+        yield record.sample or "1", _folded(answer)
         return
-    if not all(isinstance(one, str | int | float | None) for one in given):
+    if not all(isinstance(sample, str | int | float | None) for sample in answer):
         raise InputError("the answer is neither a text nor a list of texts", file=path, row=record.row)
-    if not given:
+    if not answer:
         raise InputError("the list of answers is empty", file=path, row=record.row)
-    for number, one in enumerate(given, start=1):
-        yield str(number), _folded(one)
+    for number, sample in enumerate(answer, start=1):
+        yield str(number), _folded(sample)
 
 
 def _results(crowd: Crowd) -> dict[str, list[str]]:
@@ -351,17 +358,17 @@ def read_model(path: Path, crowd: Crowd) -> Samples:
         InputError: the answers cannot be read, or the run asked other items.
     """
     file = run_file(path, crowd.declaration.name)
-    found = read_samples(file, crowd)
+    samples = read_samples(file, crowd)
     if not is_run(file.parent):
-        return found
+        return samples
     folder = read_run(file.parent)
     record = folder.record.datasets.get(file.stem)
     unasked = 0
     if record is not None:
         _refuse_other_items(record, crowd, file)
-        unasked = sum(name not in found.answers for name in record.hashes)
+        unasked = sum(name not in samples.answers for name in record.hashes)
     # What became of a run's replies is told by `run_outcomes`.
-    return replace(found, model=folder.model, unasked=unasked, no_labels=None)
+    return replace(samples, model=folder.model, unasked=unasked, no_labels=None)
 
 
 def model_file_name(path: Path) -> str:
@@ -385,9 +392,11 @@ def run_outcomes(model: Samples, dataset: str) -> str:
         for _, entry in json_lines(programs if programs.is_file() else folder.path / f"{name}.jsonl")
         if isinstance(entry, dict)
     )
-    told = [f"{counts[one]} {one.replace('_', ' ')}" for one in OUTCOMES[1:] if counts[one]]
+    absences = [
+        f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES[1:] if counts[outcome]
+    ]
     absent = folder.record.datasets[name].requests - sum(counts.values())
-    return ", ".join([*told, *([f"{absent} without a reply"] if absent > 0 else [])])
+    return ", ".join([*absences, *([f"{absent} without a reply"] if absent > 0 else [])])
 
 
 def _refuse_other_items(record: DatasetRecord, crowd: Crowd, file: Path) -> None:
@@ -441,33 +450,37 @@ def by_dataset(crowds: Sequence[Crowd]) -> dict[str, Crowd]:
     Raises:
         UsageError: two baselines are of the same dataset.
     """
-    found: dict[str, Crowd] = {}
+    by_key: dict[str, Crowd] = {}
     for crowd in crowds:
         key = dataset_key(crowd)
-        if key in found:
+        if key in by_key:
             raise UsageError(
-                f"{shown(found[key].folder)} and {shown(crowd.folder)} are both baselines of "
+                f"{shown(by_key[key].folder)} and {shown(crowd.folder)} are both baselines of "
                 f"{key}: give one baseline of each dataset"
             )
-        found[key] = crowd
-    return found
+        by_key[key] = crowd
+    return by_key
 
 
-def named_answers(name: str, given: Answers, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
+def named_answers(name: str, answers: Answers, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     """Read the answers of a model that the caller names: a file, a table, or a mapping; arguments as for `compare`."""
-    if isinstance(given, str | Path):
-        return {key: replace(one, model=name) for key, one in answers_to(Path(given), crowds).items()}
+    if isinstance(answers, str | Path):
+        return {
+            key: replace(samples, model=name) for key, samples in answers_to(Path(answers), crowds).items()
+        }
     if len(crowds) > 1:
         raise UsageError("answers in memory are compared with one baseline", field=argument("models"))
     records: Iterable[AnswerRecord]
-    if isinstance(given, Mapping):
+    if isinstance(answers, Mapping):
         records = (
             AnswerRecord(row, str(item), answer if isinstance(answer, str) else list(answer))
-            for row, (item, answer) in enumerate(given.items(), start=1)
+            for row, (item, answer) in enumerate(answers.items(), start=1)
         )
-    elif is_frame(given):
-        rows = records_of(polars_of(given))
-        records = (answer_record({**one}, Path(name), row) for row, one in enumerate(rows, start=1))
+    elif is_frame(answers):
+        rows = records_of(polars_of(answers))
+        records = (
+            answer_record({**row_fields}, Path(name), row) for row, row_fields in enumerate(rows, start=1)
+        )
     else:
         raise UsageError(
             f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
@@ -492,18 +505,20 @@ def answers_to(path: Path, crowds: Mapping[str, Crowd], *, force: bool = False) 
         DataError: a file or folder has no answers to the items of any baseline.
     """
     if is_run(path):
-        held = read_run(path).record.datasets
+        datasets = read_run(path).record.datasets
         own = {key for key, crowd in crowds.items() if len(crowds) == 1 and not crowd.declaration.name}
         return {
-            key: read_model(path, crowd) for key, crowd in crowds.items() if key.lower() in held or key in own
+            key: read_model(path, crowd)
+            for key, crowd in crowds.items()
+            if key.lower() in datasets or key in own
         }
     if path.is_dir():
         return _of_folder(path, crowds)
     if is_harness_log(path):
         return _of_log(path, crowds)
     key, name = _dataset_of(path, crowds, force=force)
-    found = read_model(path, crowds[key])
-    return {key: found if is_run(path.parent) or name is None else replace(found, model=name)}
+    samples = read_model(path, crowds[key])
+    return {key: samples if is_run(path.parent) or name is None else replace(samples, model=name)}
 
 
 def _of_folder(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
@@ -511,7 +526,7 @@ def _of_folder(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     if files:
         name = path.resolve().name
         read = {key: read_samples(file, crowds[key]) for key, file in files.items()}
-        return {key: replace(one, model=name) for key, one in read.items()}
+        return {key: replace(samples, model=name) for key, samples in read.items()}
     if not is_harness_log(path):
         raise InputError(
             f"is no baseline (no {BASELINE_FILE}), no run (no run.json), and has no log and no "
@@ -532,18 +547,18 @@ def _named_files(path: Path, crowds: Mapping[str, Crowd]) -> Iterator[tuple[str,
 
 def _of_log(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
     """Read the answers of a log or of a folder of logs, whose name a model without a name gets."""
-    found, reason = {}, ""
+    answers, reason = {}, ""
     for key, crowd in crowds.items():
         try:
-            one = read_samples(log_file(path, crowd), crowd)
+            samples = read_samples(log_file(path, crowd), crowd)
         except OtherItemsError as error:
             reason = error.message
             continue
         name = path.resolve().name if path.is_dir() else path.stem
-        found[key] = one if one.log and one.log.model else replace(one, model=name)
-    if not found:
+        answers[key] = samples if samples.log and samples.log.model else replace(samples, model=name)
+    if not answers:
         raise DataError(f"has no items of the baselines ({listed([*crowds])}): {reason}", file=shown(path))
-    return found
+    return answers
 
 
 def _dataset_of(path: Path, crowds: Mapping[str, Crowd], *, force: bool) -> tuple[str, str | None]:

@@ -49,10 +49,10 @@ def model_echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
     votes = crowd.votes
     if np.unique(votes.annotator).size < _FEWEST:
         raise DataError(f"fewer than {_FEWEST} annotators answered the model's items")
-    given = [Counter(model.answers[name]).most_common(1)[0][0] for name in crowd.names]
+    answers = [Counter(model.answers[name]).most_common(1)[0][0] for name in crowd.names]
     place, texts, of_vote = distinct_answers(crowd)
     own = item_points(crowd.declaration, [crowd.items[at] for at in place], texts)[of_vote]
-    reached = item_points(crowd.declaration, crowd.items, given)
+    reached = item_points(crowd.declaration, crowd.items, answers)
     if not np.isin(np.concatenate((own, reached)), (0.0, 1.0)).all():
         raise DataError("an answer earns a part of the points, so it is neither right nor wrong")
     missed = reached == 0
@@ -62,17 +62,17 @@ def model_echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
             f"the model is wrong on fewer than {_FEWEST} items, so an echo of it looks like skill"
         )
     code_of = {label: code for code, label in enumerate(crowd.labels)}
-    label = np.array([code_of.get(answer, -1) for answer in given])
+    label = np.array([code_of.get(answer, -1) for answer in answers])
     wrong = own == 0
-    found = echoes(votes.annotator, votes.item, wrong, wrong & (votes.label == label[votes.item]), missed)
-    corrected = holm([one.p for one in found])
+    tests = echoes(votes.annotator, votes.item, wrong, wrong & (votes.label == label[votes.item]), missed)
+    corrected = holm([test.p for test in tests])
     rows = [
-        one.model_copy(update={"annotator": crowd.annotators[int(one.annotator)], "p_holm": p})
-        for one, p in zip(found, corrected, strict=True)
+        test.model_copy(update={"annotator": crowd.annotators[int(test.annotator)], "p_holm": p})
+        for test, p in zip(tests, corrected, strict=True)
         if p <= ALPHA
     ]
-    named = tuple(sorted(rows, key=lambda one: (one.p, one.annotator)))
-    return ModelEchoes(model=model.model, missed=n_missed, annotators=len(found), named=named)
+    named = tuple(sorted(rows, key=lambda test: (test.p, test.annotator)))
+    return ModelEchoes(model=model.model, missed=n_missed, annotators=len(tests), named=named)
 
 
 def echoes(
@@ -94,28 +94,29 @@ def echoes(
     of_missed = missed[item]
     repeated = repeated & of_missed
     sums = [
-        np.bincount(item, weights=one, minlength=missed.size) for one in (np.ones(item.size), wrong, repeated)
+        np.bincount(item, weights=weights, minlength=missed.size)
+        for weights in (np.ones(item.size), wrong, repeated)
     ]
     totals = [
-        {group: float(one[missed == group].sum()) for group in (True, False)} for one in sums
+        {group: float(by_item[missed == group].sum()) for group in (True, False)} for by_item in sums
     ]  # answers, errors and repeated answers, by whether the model is wrong
-    found = []
+    tests = []
     order = np.argsort(annotator, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(annotator[order])) + 1):
         places, inside = item[rows], of_missed[rows]
         if not inside.any():
             continue
         mine = (np.ones(rows.size), wrong[rows].astype(float), repeated[rows].astype(float))
-        answers, errors, repeats = (one[places] - my for one, my in zip(sums, mine, strict=True))
+        answers, errors, repeats = (counts[places] - my for counts, my in zip(sums, mine, strict=True))
         n, w, r = (
-            np.where(inside, one[True] - my[inside].sum(), one[False] - my[~inside].sum())
-            for one, my in zip(totals, mine, strict=True)
+            np.where(inside, counts[True] - my[inside].sum(), counts[False] - my[~inside].sum())
+            for counts, my in zip(totals, mine, strict=True)
         )
         share = (errors + _PRIOR * (w + 0.5) / (n + 1)) / (answers + _PRIOR)
         alike = (repeats + _PRIOR * (r + 0.5) / (w + 1)) / (errors + _PRIOR)
         odds = share / (1 - share)
         shared = inside & (answers > 0)
-        found.append(
+        tests.append(
             AnnotatorEchoes(
                 annotator=str(annotator[rows[0]]),
                 answers=int(inside.sum()),
@@ -126,7 +127,7 @@ def echoes(
                 ),
             )
         )
-    return found
+    return tests
 
 
 def at_least(repeated: int, errors: int, others: FloatArray, odds: FloatArray, alike: FloatArray) -> float:

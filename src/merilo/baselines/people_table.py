@@ -57,7 +57,7 @@ class PeopleTable(Record):
 
     def rows(self) -> Mapping[str, PeopleRow]:
         """Return a mapping from the name of a row to its value, in the order of the table."""
-        return {name: one for name in PEOPLE_ROWS if (one := getattr(self, name)) is not None}
+        return {name: row for name in PEOPLE_ROWS if (row := getattr(self, name)) is not None}
 
 
 #: Row of the table -> its name in sentences.
@@ -72,10 +72,10 @@ PEOPLE_ROWS: Final[Mapping[str, Text]] = {
 
 def people_table(evidence: Evidence) -> PeopleTable:
     """Compute what people of a baseline reach by its main metric."""
-    found = counted_points(evidence)
-    if isinstance(found, Text):
-        return PeopleTable(reason=found.en)
-    votes, score = found
+    points = counted_points(evidence)
+    if isinstance(points, Text):
+        return PeopleTable(reason=points.en)
+    votes, score = points
     mean = float(drawn_answer(votes) @ score)
     values: dict[str, PeopleRow] = {"one": PeopleRow(value=mean, n=len(np.unique(votes.item)))}
     if shrunk := sorted(shrunk_values(votes, score, mean), reverse=True):
@@ -121,7 +121,7 @@ def shrunk_values(votes: Votes, score: FloatArray, mean: float) -> list[float]:
     chance = max(squares / n - apart - between, 0.0)
     own, values = _answered(votes, score)
     pull = between / (between + chance / own) if between > 0 else np.zeros(len(own))
-    return [float(one) for one in mean + pull * (values - mean)]
+    return [float(value) for value in mean + pull * (values - mean)]
 
 
 def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray, float]:
@@ -135,8 +135,8 @@ def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray
     Returns:
         The scores of the items with at least k answers, and their share of the items with answers.
     """
-    given = pl.DataFrame({"item": votes.item, "label": votes.label, "points": score})
-    labels = given.group_by("item", "label").agg(pl.len(), pl.col("points").first())
+    table = pl.DataFrame({"item": votes.item, "label": votes.label, "points": score})
+    labels = table.group_by("item", "label").agg(pl.len(), pl.col("points").first())
     items = labels.sort("item", "len", "points").group_by("item", maintain_order=True).agg("len", "points")
     # Items whose labels have the same numbers of answers and points have the same expectation.
     alike = items.group_by("len", "points", maintain_order=True).agg(pl.len().alias("items"))

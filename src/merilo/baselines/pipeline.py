@@ -259,10 +259,10 @@ def described(
     for name, models in (("ability", {"glad"}), ("expected_accuracy", {"pooled", "dawid-skene"})):
         known = fit is not None and fit.model in models
         columns[name] = fit.quality if fit and known else np.full(len(pool.everyone.annotators), np.nan)
-    found = pl.DataFrame({"annotator": pool.everyone.annotators, **columns}).with_columns(
+    quality = pl.DataFrame({"annotator": pool.everyone.annotators, **columns}).with_columns(
         pl.col(list(columns)).fill_nan(None)
     )
-    annotators = annotators.join(found, on="annotator", how="left", maintain_order="left")
+    annotators = annotators.join(quality, on="annotator", how="left", maintain_order="left")
     if dataset.judged:
         annotators = with_passed(annotators, pool)
     if study.other:

@@ -46,11 +46,11 @@ def verdict_gold(responses: Responses) -> Gold:
     only = responses.fields[0] if len(responses.fields) == 1 else None
     ids = items[only] if only else pl.Series([None] * items.height, dtype=pl.String)
     answers = pl.DataFrame({"item": items["item"], "gold": [PASSED] * items.height, "id": ids})
-    found = {
+    items_of = {
         int(row["item"]): Item(row["item"], "", {name: row[name] or "" for name in responses.fields}, PASSED)
         for row in items.iter_rows(named=True)
     }
-    return Gold(answers, "scores in the files", items=found)
+    return Gold(answers, "scores in the files", items=items_of)
 
 
 def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:

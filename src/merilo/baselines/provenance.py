@@ -32,7 +32,7 @@ class Provenance(Record):
 
     def without_folders(self) -> Provenance:
         """Return the record with every path named without its folder: of inputs, and of a dataset's declaration."""
-        paths = [str(one["file"]) for one in self.inputs]
+        paths = [str(file["file"]) for file in self.inputs]
         if isinstance(declared := self.parameters.get("dataset"), str):
             paths.append(declared)
         names = {path: PurePath(path).name for path in sorted(paths, key=len, reverse=True)}
@@ -45,12 +45,12 @@ class Provenance(Record):
 
         def named(value: Json) -> Json:
             if isinstance(value, list):
-                return [named(one) for one in value]
+                return [named(part) for part in value]
             return names.get(value, value) if isinstance(value, str) else value
 
         return Provenance(
             command=command,
-            inputs=tuple({**one, "file": names[str(one["file"])]} for one in self.inputs),
+            inputs=tuple({**file, "file": names[str(file["file"])]} for file in self.inputs),
             parameters={name: named(value) for name, value in self.parameters.items()},
             versions=self.versions,
         )
@@ -67,8 +67,8 @@ def command_line(
         if value is True:
             words.append(f"--{name.replace('_', '-')}")
             continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", str(one)]
+        for part in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(part)]
     return shlex.join(words)
 
 

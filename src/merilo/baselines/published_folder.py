@@ -113,15 +113,17 @@ def not_recomputed(folder: str | Path) -> tuple[str, ...]:
 
 def tables(baseline: Baseline) -> dict[str, bytes]:
     """Return annotators, consensus and doubtful items as CSV files, guarded against formulas, by name."""
-    found = {
+    csv_tables = {
         "annotators.csv": baseline.annotators,
         "consensus.csv": baseline.consensus,
         "doubtful.csv": baseline.doubtful,
     }
     for number, (name, arm) in enumerate(baseline.arms.items(), start=1):
         folder = arm_folder(name, number)
-        found |= {f"{folder}/annotators.csv": arm.annotators, f"{folder}/consensus.csv": arm.consensus}
-    return {name: guarded(table).write_csv().encode() for name, table in found.items() if table is not None}
+        csv_tables |= {f"{folder}/annotators.csv": arm.annotators, f"{folder}/consensus.csv": arm.consensus}
+    return {
+        name: guarded(table).write_csv().encode() for name, table in csv_tables.items() if table is not None
+    }
 
 
 def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discrepancy]:
@@ -143,10 +145,10 @@ def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discre
     if gold is not None and (known := read_record(place).gold) and known.withheld:
         baseline = withheld(baseline)
     content = json.loads(as_text(baseline.to_json()))
-    found = [*_differing(read_json(place / BASELINE_FILE), content, "")]
+    discrepancies = [*_differing(read_json(place / BASELINE_FILE), content, "")]
     for name, table in tables(baseline).items():
-        found += _differing_cells(place, name, table)
-    return [*found, *_changed(place)]
+        discrepancies += _differing_cells(place, name, table)
+    return [*discrepancies, *_changed(place)]
 
 
 def _differing(published: Json, recomputed: Json, name: str) -> Iterator[Discrepancy]:
@@ -157,14 +159,18 @@ def _differing(published: Json, recomputed: Json, name: str) -> Iterator[Discrep
                 own = f"{name}.{key}" if name else key
                 yield from _differing(published.get(key), recomputed.get(key), own)
     elif isinstance(published, list) and isinstance(recomputed, list) and len(published) == len(recomputed):
-        for place, (one, other) in enumerate(zip(published, recomputed, strict=True)):
-            yield from _differing(one, other, f"{name}.{place}")
+        for place, (value, other) in enumerate(zip(published, recomputed, strict=True)):
+            yield from _differing(value, other, f"{name}.{place}")
     elif not _equal(published, recomputed):
         yield Discrepancy(name, published, recomputed)
 
 
 def _equal(first: Json, second: Json) -> bool:
-    numbers = [one for one in (first, second) if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [
+        number
+        for number in (first, second)
+        if isinstance(number, int | float) and not isinstance(number, bool)
+    ]
     if len(numbers) == 2:
         return isclose(*numbers, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return type(first) is type(second) and first == second
@@ -174,21 +180,21 @@ def _differing_cells(folder: Path, file: str, table: bytes) -> Iterator[Discrepa
     """Yield the cells of a published table that differ from the recomputed one; a row is named by its first cell."""
     try:
         there, again = (
-            pl.read_csv(io.BytesIO(one), infer_schema_length=None)
-            for one in ((folder / file).read_bytes(), table)
+            pl.read_csv(io.BytesIO(data), infer_schema_length=None)
+            for data in ((folder / file).read_bytes(), table)
         )
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"cannot be read ({str(error).partition(chr(10))[0][:200]})", file=folder / file
         ) from error
     if there.columns != again.columns or there.height != again.height:
-        shape = [f"{one.height} rows of {', '.join(one.columns)}" for one in (there, again)]
+        shape = [f"{frame.height} rows of {', '.join(frame.columns)}" for frame in (there, again)]
         yield Discrepancy(file, *shape)
         return
-    for one, other in zip(there.iter_rows(named=True), again.iter_rows(named=True), strict=True):
+    for row, other in zip(there.iter_rows(named=True), again.iter_rows(named=True), strict=True):
         for name in there.columns:
-            if not _equal(one[name], other[name]):
-                yield Discrepancy(f"{file}, {other[there.columns[0]]}, {name}", one[name], other[name])
+            if not _equal(row[name], other[name]):
+                yield Discrepancy(f"{file}, {other[there.columns[0]]}, {name}", row[name], other[name])
 
 
 def manifest(files: Mapping[str, bytes]) -> bytes:

@@ -194,7 +194,7 @@ def _facts(study: StudyInput, settings: Settings) -> _Facts:
         margin=study.margin,
         population=PurePath(population.source).name if population else None,
         arms=(study.arm or "", *study.arms) if study.arms else (),
-        other=tuple(PurePath(one).name for one in study.other.sources) if study.other else (),
+        other=tuple(PurePath(source).name for source in study.other.sources) if study.other else (),
         settings=settings.parameters(),
         provenance=study.provenance,
     )
@@ -250,7 +250,7 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
     if facts.dataset is not None:
         dataset = CATALOGUE.get(facts.dataset) or read_declaration(folder / "dataset.yaml")
     skills = folder / "skills.csv"
-    plan = {one.name: one.read_bytes() for pattern in PLAN_FILES for one in sorted(folder.glob(pattern))}
+    plan = {file.name: file.read_bytes() for pattern in PLAN_FILES for file in sorted(folder.glob(pattern))}
     study = StudyInput(
         responses=_read_responses(folder, facts),
         dataset=dataset,
@@ -265,7 +265,7 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
             for number, name in enumerate(facts.arms[1:], start=1)
         },
         other=OtherAnswers(facts.other, _typed(folder / "other.csv", _OTHER)) if facts.other else None,
-        models=tuple(sorted(folder.glob("models/*/*"), key=lambda one: (len(one.parent.name), str(one)))),
+        models=tuple(sorted(folder.glob("models/*/*"), key=lambda file: (len(file.parent.name), str(file)))),
         margin=facts.margin,
         provenance=facts.provenance,
         plan=plan,

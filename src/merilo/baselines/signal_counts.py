@@ -71,9 +71,9 @@ def count_signals(responses: Responses) -> SignalsRecord | None:
     if SIGNALS not in table.columns or table[SIGNALS].null_count() == table.height:
         return None
     texts = [json.loads(text) if text else {} for text in table[SIGNALS]]
-    found = pl.DataFrame([{name: one.get(name) for name in _SCHEMA} for one in texts], schema=_SCHEMA)
+    signals = pl.DataFrame([{name: entry.get(name) for name in _SCHEMA} for entry in texts], schema=_SCHEMA)
     rows = (
-        pl.concat([faster_than_reading(responses), found], how="horizontal")
+        pl.concat([faster_than_reading(responses), signals], how="horizontal")
         .group_by("respondent")
         .agg(
             answers=pl.len(),
@@ -95,68 +95,71 @@ def count_signals(responses: Responses) -> SignalsRecord | None:
 
 def _record(people: list[PersonSignals]) -> SignalsRecord:
     """Return the counts of people with at least one such answer."""
-    seen = [one for one in people if one.measured]
-    trapped = [one for one in people if one.traps]
-    declared = {said: sum(one.declared == said for one in people) for said in DECLARATIONS}
+    seen = [person for person in people if person.measured]
+    trapped = [person for person in people if person.traps]
+    declared = {said: sum(person.declared == said for person in people) for said in DECLARATIONS}
     return SignalsRecord(
         annotators=len(people),
-        answers=sum(one.answers for one in people),
-        measured=sum(one.measured for one in people),
+        answers=sum(person.answers for person in people),
+        measured=sum(person.measured for person in people),
         watched=len(seen),
-        **{name: sum(getattr(one, name) > 0 for one in seen) for name in ("pastes", "copies", "returns")},
-        fast=sum(one.fast > 0 for one in people),
+        **{
+            name: sum(getattr(person, name) > 0 for person in seen)
+            for name in ("pastes", "copies", "returns")
+        },
+        fast=sum(person.fast > 0 for person in people),
         trapped=len(trapped),
-        hidden_word=sum(one.hidden_word > 0 for one in trapped),
+        hidden_word=sum(person.hidden_word > 0 for person in trapped),
         declared=declared if any(declared.values()) else {},
         people=tuple(people),
     )
 
 
-def signal_sentences(found: SignalsRecord) -> tuple[Text, ...]:
+def signal_sentences(signals: SignalsRecord) -> tuple[Text, ...]:
     """Return what was recorded, one sentence for each kind of signal."""
     said: list[Text] = []
-    if found.watched:
+    if signals.watched:
         said.append(
             Text(
                 "{pasted} of {people:# annotator|# annotators} pasted into an answer, {copied} copied text of a page, "
                 "{returned} left the window and then answered",
-                pasted=found.pastes,
-                people=found.watched,
-                copied=found.copies,
-                returned=found.returns,
+                pasted=signals.pastes,
+                people=signals.watched,
+                copied=signals.copies,
+                returned=signals.returns,
             )
         )
-    if found.fast:
+    if signals.fast:
         said.append(
             Text(
                 "{n} of {people:# annotator|# annotators} gave answers faster than anyone can read",
-                n=found.fast,
-                people=found.annotators,
+                n=signals.fast,
+                people=signals.annotators,
             )
         )
-    if found.watched and (without := found.answers - found.measured):
+    if signals.watched and (without := signals.answers - signals.measured):
         said.append(
             Text(
                 "{n:# answer has|# answers have} no signals, because JavaScript was off or failed", n=without
             )
         )
-    if found.trapped:
+    if signals.trapped:
         said.append(
             Text(
                 "{n} of {people:# annotator|# annotators} gave the word that only hidden text asks for",
-                n=found.hidden_word,
-                people=found.trapped,
+                n=signals.hidden_word,
+                people=signals.trapped,
             )
         )
-    if found.declared:
+    if signals.declared:
         said.append(
             Text(
                 "{asked:# annotator|# annotators} declared whether they used AI: {some} for some answers, "
                 "{most} for most, {no} for none",
-                asked=sum(found.declared.values()),
-                some=found.declared.get("some", 0),
-                most=found.declared.get("most", 0),
-                no=found.declared.get("no", 0),
+                asked=sum(signals.declared.values()),
+                some=signals.declared.get("some", 0),
+                most=signals.declared.get("most", 0),
+                no=signals.declared.get("no", 0),
             )
         )
     return tuple(said)

@@ -122,12 +122,12 @@ def recorded(study: StudyInput, parameters: Mapping[str, Json], *, in_memory: bo
     if not in_memory and origin and origin.files:
         words = command_line("baseline", origin.files, parameters, DEFAULTS)
         return provenance(words, study.files, parameters)
-    given = {
+    chosen = {
         name: value
         for name, value in parameters.items()
         if value is not None and value != [] and value != DEFAULTS.get(name)
     }
-    arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in given.items())])
+    arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in chosen.items())])
     record = provenance(f"merilo.baseline({arguments})", study.files, parameters)
     tables = origin.inputs() if origin else ()
     return record.model_copy(update={"inputs": (*tables, *record.inputs)})
@@ -206,24 +206,24 @@ def find_gold(
     return None
 
 
-def _file(given: object) -> Path | None:
-    return Path(given) if isinstance(given, str | Path) else None
+def _file(source: object) -> Path | None:
+    return Path(source) if isinstance(source, str | Path) else None
 
 
-def name_of(given: object) -> str | None:
+def name_of(source: object) -> str | None:
     """Return the name of a file as given, `IN_MEMORY` for another argument, and `None` for none."""
-    file = _file(given)
-    return shown(file) if file else None if given is None else IN_MEMORY
+    file = _file(source)
+    return shown(file) if file else None if source is None else IN_MEMORY
 
 
-def _skills(given: object) -> pl.DataFrame | None:
+def _skills(source: object) -> pl.DataFrame | None:
     """Convert skills in memory to a table of `annotator` and `skill`."""
-    if given is None or isinstance(given, str | Path):
+    if source is None or isinstance(source, str | Path):
         return None
-    if isinstance(given, Mapping):
-        rows = [(str(name), float(value)) for name, value in given.items()]
+    if isinstance(source, Mapping):
+        rows = [(str(name), float(value)) for name, value in source.items()]
         return pl.DataFrame(rows, schema={"annotator": pl.String, "skill": pl.Float64}, orient="row")
-    table = polars_of(given) if is_frame(given) else pl.DataFrame()
+    table = polars_of(source) if is_frame(source) else pl.DataFrame()
     if not {"annotator", "skill"} <= set(table.columns):
         raise UsageError("takes a table with the columns annotator and skill", field=argument("skills"))
     return table.select(pl.col("annotator").cast(pl.String), pl.col("skill").cast(pl.Float64))
@@ -238,7 +238,7 @@ def _read(  # noqa: PLR0917 - one source
     alternatives: str | None,
 ) -> Gold:
     """Read gold answers and join them to the test items."""
-    found = read_gold(
+    gold_read = read_gold(
         source,
         responses.test_items,
         answer=responses.answer_field or "",
@@ -249,8 +249,8 @@ def _read(  # noqa: PLR0917 - one source
         alternatives=alternatives,
     )
     if declared is None and alternatives is None:
-        _refuse_other_form(found, responses)
-    return found
+        _refuse_other_form(gold_read, responses)
+    return gold_read
 
 
 def _refuse_other_form(gold: Gold, responses: Responses) -> None:
@@ -264,14 +264,14 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
     few = all(1 < len(column) <= MOST_CLOSED_LABELS for column in texts)
     if not few or gold.answers.height < _FEWEST_OF_ANOTHER_FORM:
         return
-    known, given = (sorted(column.to_list()) for column in texts)
+    known, answered = (sorted(column.to_list()) for column in texts)
     reading = responses.reading or Reading()
-    pairs = [("", text) for text in (*known, *given)]
+    pairs = [("", text) for text in (*known, *answered)]
     keys = answer_keys(pairs, undeclared(), reading.order, reading.set_separator)
-    if {keys["", text] for text in known} & {keys["", text] for text in given}:
+    if {keys["", text] for text in known} & {keys["", text] for text in answered}:
         return
     raise DataError(
-        f"the gold answers are {listed(known, 5)}, and people answered {listed(given, 5)}: if both name the same in "
+        f"the gold answers are {listed(known, 5)}, and people answered {listed(answered, 5)}: if both name the same in "
         "two ways, declare the questions with 'merilo datasets new' and give the declaration as "
         f"{argument('dataset', 'FILE')}",
         file=gold.source,
@@ -279,12 +279,12 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
     )
 
 
-def _rows(fields: Sequence[str], given: Frame | Mapping[str, str]) -> Sequence[Mapping[str, Json]]:
+def _rows(fields: Sequence[str], source: Frame | Mapping[str, str]) -> Sequence[Mapping[str, Json]]:
     """Return gold answers in memory as the records of a file.
 
     Args:
         fields: the fields of the items.
-        given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas)
+        source: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas)
             from item to gold answer if items have one field or one field of ids. The items of a mapping are
             ids by which answers of models are matched, and so is the only field of the items in a table
             without a column of ids.
@@ -292,9 +292,9 @@ def _rows(fields: Sequence[str], given: Frame | Mapping[str, str]) -> Sequence[M
     Raises:
         UsageError: a mapping is given although items have several fields and none of ids.
     """
-    given = mapping_of(given)
-    if not isinstance(given, Mapping):
-        rows: Sequence[Mapping[str, Json]] = records_of(polars_of(given))
+    source = mapping_of(source)
+    if not isinstance(source, Mapping):
+        rows: Sequence[Mapping[str, Json]] = records_of(polars_of(source))
     else:
         named = fields if len(fields) == 1 else tuple(name for name in fields if is_id(name))
         if len(named) != 1:
@@ -302,7 +302,7 @@ def _rows(fields: Sequence[str], given: Frame | Mapping[str, str]) -> Sequence[M
                 f"takes a table, because items have {len(fields)} fields ({', '.join(fields)})",
                 field=argument("gold"),
             )
-        rows = [{named[0]: item, "gold": answer} for item, answer in given.items()]
+        rows = [{named[0]: item, "gold": answer} for item, answer in source.items()]
     columns = {name.casefold() for row in rows for name in row}
     if len(fields) == 1 and not columns & {*ID_COLUMNS, "meta"}:
         # The only field is the item's id, by which answers of models are matched.
@@ -313,7 +313,7 @@ def _rows(fields: Sequence[str], given: Frame | Mapping[str, str]) -> Sequence[M
 
 
 def find_population(
-    given: str | Path | Population | None,
+    source: str | Path | Population | None,
     *,
     responses: Responses,
     gold: Gold | None,
@@ -322,7 +322,7 @@ def find_population(
     """Return the whole dataset in strata; `None` if it is not given.
 
     Args:
-        given: a study's `weights.csv`, or what was read from it.
+        source: a study's `weights.csv`, or what was read from it.
         responses: the responses of the study.
         gold: the gold answers.
         encoding: the file's encoding.
@@ -332,18 +332,18 @@ def find_population(
         InputError: the file cannot be read, or is not one of weights.
         DataError: an item has no weight.
     """
-    if given is None or isinstance(given, Population):
-        return given
+    if source is None or isinstance(source, Population):
+        return source
     if gold is None:
         raise UsageError(
             f"{argument('population')} is for metrics, and no gold answers are known: give {argument('gold', 'FILE')}"
         )
-    table = records(Path(given), encoding)
-    return population_of_weights(table, source=shown(Path(given)), items=_ids(responses.test_items, gold))
+    table = records(Path(source), encoding)
+    return population_of_weights(table, source=shown(Path(source)), items=_ids(responses.test_items, gold))
 
 
 def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
     """Return the ids of the study's items: those that annotators were shown, else those of the gold answers."""
     table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
-    found = {int(item): name for item, name in table.select("item", "id").iter_rows()}
-    return {item: str(found[item]) for item in items["item"] if found.get(item) is not None}
+    id_of = {int(item): name for item, name in table.select("item", "id").iter_rows()}
+    return {item: str(id_of[item]) for item in items["item"] if id_of.get(item) is not None}

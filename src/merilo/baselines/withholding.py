@@ -67,7 +67,7 @@ def withheld(baseline: Baseline) -> Baseline:
     """
     evidence = baseline.evidence
     hidden = compute(*_without_gold(evidence.study, evidence.settings))
-    excluded = [set(one.annotators.filter("excluded")["annotator"]) for one in (baseline, hidden)]
+    excluded = [set(version.annotators.filter("excluded")["annotator"]) for version in (baseline, hidden)]
     if excluded[0] != excluded[1]:
         raise DataError(
             f"the exclusion of {counted_noun(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on "
@@ -75,20 +75,22 @@ def withheld(baseline: Baseline) -> Baseline:
             f"control items, or give {argument('with_gold')} for a folder that is not published"
         )
     arms = {name: withheld(arm) for name, arm in baseline.arms.items()}
-    differences = [_safe(one) for one in baseline.differences]
+    differences = [_safe(difference) for difference in baseline.differences]
     return with_published(hidden, _shown(baseline, hidden)).beside(baseline.arm or "", arms, differences)
 
 
 def with_published(baseline: Baseline, published: Baseline) -> Baseline:
     """Return a baseline without gold answers with the values that need them as they are published."""
     shown = baseline.with_values(published, NEEDS_GOLD)
-    known = {name: one for name, one in shown.metrics.items() if one.value is not None}
+    known = {name: estimate for name, estimate in shown.metrics.items() if estimate.value is not None}
     estimates = Estimates(
-        main={name: one for name, one in known.items() if "." not in name},
-        extra={name: one for name, one in known.items() if "." in name},
+        main={name: estimate for name, estimate in known.items() if "." not in name},
+        extra={name: estimate for name, estimate in known.items() if "." in name},
         by_majority_alone=shown.by_majority_alone,
         single_person=shown.single_person,
-        missing={name: one.reason or "" for name, one in shown.metrics.items() if one.value is None},
+        missing={
+            name: estimate.reason or "" for name, estimate in shown.metrics.items() if estimate.value is None
+        },
     )
     shown._evidence = replace(
         baseline.evidence,
@@ -116,7 +118,7 @@ def _without_gold(study: StudyInput, settings: Settings) -> tuple[StudyInput, Se
         if population is not None and _tells(population.of, answers):
             population = None
         fields = {*safe, settings.cluster, study.dataset.cluster if study.dataset else None, "type"} - {None}
-        gold = gold.without_answers({name for one in fields for name in (str(one), f"meta.{one}")})
+        gold = gold.without_answers({name for field in fields for name in (str(field), f"meta.{field}")})
     responses = replace(study.responses, table=table.with_columns(known))
     study = replace(study, responses=responses, gold=gold, population=population, models=(), arms={})
     return study, settings
@@ -133,8 +135,12 @@ def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
     for item, value in values.items():
         if item in gold:
             golds[value].append(gold[item])
-    several = [set(found) for found in golds.values() if len(found) > 1]
-    return bool(several) and all(len(one) == 1 for one in several) and len(set(map(frozenset, several))) > 1
+    several = [set(golds_of) for golds_of in golds.values() if len(golds_of) > 1]
+    return (
+        bool(several)
+        and all(len(golds_of) == 1 for golds_of in several)
+        and len(set(map(frozenset, several))) > 1
+    )
 
 
 def _shown(full: Baseline, hidden: Baseline) -> Baseline:
@@ -152,23 +158,24 @@ def _shown(full: Baseline, hidden: Baseline) -> Baseline:
     return full.model_copy(
         update={
             "metrics": {
-                name: _hidden(one) if name in secret else one for name, one in _all_safe(full.metrics).items()
+                name: _hidden(estimate) if name in secret else estimate
+                for name, estimate in _all_safe(full.metrics).items()
             },
             "by_majority_alone": {} if 0 < moved < LEAST_ITEMS else _all_safe(full.by_majority_alone),
             "human_benchmark": benchmark,
             "whole_dataset": {} if few else _all_safe(full.whole_dataset),
             "single_person": full.single_person and _safe(full.single_person),
             "groups": tuple(
-                _hidden(one) if group in secret and not name.endswith(ALPHA) else _safe(one)
-                for one in full.groups
-                for group, _, name in [one.name.rpartition(": ")]
+                _hidden(estimate) if group in secret and not name.endswith(ALPHA) else _safe(estimate)
+                for estimate in full.groups
+                for group, _, name in [estimate.name.rpartition(": ")]
                 if group.partition("=")[0] in hidden.settings.by
             ),
             "people": full.people and _safe_people(full.people),
             "models": tuple(
-                Row.of_json(_rounded(one.to_json()))
-                for one in full.models
-                if not any(part and part.value in {0, 1} for part in (one.score, one.people))
+                Row.of_json(_rounded(model.to_json()))
+                for model in full.models
+                if not any(part and part.value in {0, 1} for part in (model.score, model.people))
             ),
         }
     )
@@ -189,29 +196,29 @@ def _safe(estimate: Estimate) -> Estimate:
 
 
 def _all_safe(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    return {name: _safe(one) for name, one in estimates.items()}
+    return {name: _safe(estimate) for name, estimate in estimates.items()}
 
 
 def _safe_people(table: PeopleTable) -> PeopleTable:
     rows = {
         name: None
-        if one.value in {0, 1}
-        else one.model_copy(update={"value": one.value and round(one.value, DECIMALS)})
-        for name, one in table.rows().items()
+        if row.value in {0, 1}
+        else row.model_copy(update={"value": row.value and round(row.value, DECIMALS)})
+        for name, row in table.rows().items()
     }
     return table.model_copy(update=rows)
 
 
 def _rounded(value: T) -> T:
     """Return JSON with every number rounded."""
-    found: Any = value
+    rounded: Any = value
     if isinstance(value, float):
-        found = round(value, DECIMALS)
+        rounded = round(value, DECIMALS)
     elif isinstance(value, dict):
-        found = {name: _rounded(inner) for name, inner in value.items()}
+        rounded = {name: _rounded(inner) for name, inner in value.items()}
     elif isinstance(value, list):
-        found = [_rounded(inner) for inner in value]
-    return cast("T", found)
+        rounded = [_rounded(inner) for inner in value]
+    return cast("T", rounded)
 
 
 def _members(evidence: Evidence, hidden: Baseline) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
@@ -268,5 +275,6 @@ def _revealing(shown: Mapping[T, frozenset[int]], every: frozenset[int], least: 
         if inside and 0 < len(larger.difference(*(shown[name] for name in inside))) < least:
             return inside[0]
     return next(
-        (one for one, other in combinations(by_size, 2) if 0 < len(shown[one] ^ shown[other]) < least), None
+        (name for name, other in combinations(by_size, 2) if 0 < len(shown[name] ^ shown[other]) < least),
+        None,
     )

@@ -29,12 +29,12 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@takes_settings(of=InputSettings, into="given")
+@takes_settings(of=InputSettings, into="source")
 @takes_settings()
 def make(
     files: Exports,
     *,
-    given: InputSettings,
+    source: InputSettings,
     model: ComparedModels = None,
     arm: Annotated[
         str | None,
@@ -66,23 +66,23 @@ def make(
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 
-    check_places(input_files([*files, *(model or ()), *(other or ())], given), json_to, out, force=force)
+    check_places(input_files([*files, *(model or ()), *(other or ())], source), json_to, out, force=force)
     # Report wrong settings before reading a long file.
-    if given.dataset:
-        dataset(given.dataset)
+    if source.dataset:
+        dataset(source.dataset)
     refuse_unknown_metric(settings)
-    responses = read_exports(files, given)
+    responses = read_exports(files, source)
     column = responses.origin.reading.columns.arm if responses.origin else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
-        made = baseline(
-            responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
+        computed = baseline(
+            responses, dataset=source.dataset, gold=source.gold, gold_column=source.gold_column, skills=source.skills,
             models=model or (), arm=arm or column, other=other or (), settings=settings,
         )  # fmt: skip
-    return finish(made, out, force=force, details=details, json_to=json_to)
+    return finish(computed, out, force=force, details=details, json_to=json_to)
 
 
 def finish(
-    made: Baseline,
+    computed: Baseline,
     out: Path | None,
     *,
     force: bool,
@@ -92,34 +92,36 @@ def finish(
     """Save and print a baseline; return the exit status.
 
     Args:
-        made: the baseline.
+        computed: the baseline.
         out: the folder for its files.
         force: whether an existing one may be replaced.
         details: whether all rows of the table are printed.
         json_to: where the JSON goes.
     """
     with working(Text("Checking annotators and writing results")):
-        content = made.save(out, force=force) if out else made.to_json()
+        content = computed.save(out, force=force) if out else computed.to_json()
     if json_to:
         emit_json(content, json_to)
     if json_to == "-":
-        for finding in made.findings:
+        for finding in computed.findings:
             say(finding.sentence)
     else:
         from merilo.reports.arm_tables import arm_sections  # noqa: PLC0415 - the JSON needs no texts
         from merilo.reports.facts import PlannedBaseline, facts  # noqa: PLC0415 - as above
 
-        show_sections([*facts(PlannedBaseline(made), *(() if details else ("result",))), *arm_sections(made)])
-        if made.gold is None:
+        show_sections(
+            [*facts(PlannedBaseline(computed), *(() if details else ("result",))), *arm_sections(computed)]
+        )
+        if computed.gold is None:
             say(Text("there is no metric without gold answers: add --gold FILE"))
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
-    if made.models:
-        _finish_models(made, printed=json_to != "-")
-    return 1 if made.status == "rejected" else 0
+    if computed.models:
+        _finish_models(computed, printed=json_to != "-")
+    return 1 if computed.status == "rejected" else 0
 
 
-def _finish_models(made: Baseline, *, printed: bool) -> None:
+def _finish_models(computed: Baseline, *, printed: bool) -> None:
     """Print the models beside people; without models, their slow modules are not imported."""
     from rich.console import Console  # noqa: PLC0415
 
@@ -128,9 +130,9 @@ def _finish_models(made: Baseline, *, printed: bool) -> None:
     from merilo.reports.table import print_sections  # noqa: PLC0415
 
     if printed:
-        print_sections(sections(Comparison(rows=made.models), narrow=True), Console(highlight=False))
-    if made.status == "rejected":
+        print_sections(sections(Comparison(rows=computed.models), narrow=True), Console(highlight=False))
+    if computed.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
-    for echo in made.echoes if printed else ():
+    for echo in computed.echoes if printed else ():
         if not echo.reason:
             show(echo.sentence())

@@ -79,8 +79,8 @@ def people_and_models_compared(
     checked_paths(paths)
     baselines = [path for path in paths if is_baseline(path)]
     needed = [
-        *(one / BASELINE_FILE for one in baselines),
-        *(one for one in paths if one not in baselines),
+        *(baseline / BASELINE_FILE for baseline in baselines),
+        *(path for path in paths if path not in baselines),
         data,
     ]
     check_places(needed, json_to, out)
@@ -89,25 +89,25 @@ def people_and_models_compared(
     if dataset is not None and baselines:
         raise UsageError("is for models without a baseline, which knows its dataset", field="--dataset")
     with working(Text("Comparing people with models")):
-        found = compare(*paths, dataset=dataset, data=data, margin=margin, force=force)
+        comparison = compare(*paths, dataset=dataset, data=data, margin=margin, force=force)
     if json_to:
-        emit_json(found.to_json(), json_to)
+        emit_json(comparison.to_json(), json_to)
     if out is not None:
-        write_text(out, _rendered(found, _FORMS[out.suffix.lower()]))
+        write_text(out, _rendered(comparison, _FORMS[out.suffix.lower()]))
     elif json_to != "-":
         from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
         from merilo.reports.comparison_page import sections  # noqa: PLC0415
         from merilo.reports.table import print_sections  # noqa: PLC0415
 
-        print_sections(sections(found, narrow=True)[:1], Console(highlight=False))
-    for finding in found.findings:
+        print_sections(sections(comparison, narrow=True)[:1], Console(highlight=False))
+    for finding in comparison.findings:
         say(finding.sentence)
     return 0
 
 
-def _rendered(found: Comparison, form: Form) -> str:
+def _rendered(comparison: Comparison, form: Form) -> str:
     from merilo.reports.comparison_page import comparison_page, sections  # noqa: PLC0415 - slow
     from merilo.reports.table import render  # noqa: PLC0415
 
-    return comparison_page(found) if form == "html" else f"{render(sections(found), form)}\n"
+    return comparison_page(comparison) if form == "html" else f"{render(sections(comparison), form)}\n"

@@ -42,31 +42,31 @@ def check(
 
     check_places([folder, gold], json_to)
     with working(Text("Recomputing every value")):
-        found, taken = verify(folder, gold=gold), () if gold else not_recomputed(folder)
+        discrepancies, taken = verify(folder, gold=gold), () if gold else not_recomputed(folder)
     content: dict[str, Json] = {
         "folder": str(folder),
-        "verified": not found,
-        "differences": [one._asdict() for one in found],
+        "verified": not discrepancies,
+        "differences": [discrepancy._asdict() for discrepancy in discrepancies],
         "not_recomputed": [*taken],
     }
-    deliver(json_to, lambda: content, lambda: show(*_lines(found, taken)))
-    return 1 if found else 0
+    deliver(json_to, lambda: content, lambda: show(*_lines(discrepancies, taken)))
+    return 1 if discrepancies else 0
 
 
-def _lines(found: Sequence[Discrepancy], taken: Sequence[str]) -> Iterator[object]:
+def _lines(discrepancies: Sequence[Discrepancy], taken: Sequence[str]) -> Iterator[object]:
     if taken:
         yield Text("not recomputed: {names}", names=", ".join(taken))
-    for one in found[:_MOST]:
+    for discrepancy in discrepancies[:_MOST]:
         yield Text(
             "differs: {name}: published {published}, recomputed {recomputed}",
-            name=one.name,
-            published=_shown(one.published),
-            recomputed=_shown(one.recomputed),
+            name=discrepancy.name,
+            published=_shown(discrepancy.published),
+            recomputed=_shown(discrepancy.recomputed),
         )
-    if len(found) > _MOST:
-        yield Text("and {n:,} more (--json lists all)", n=len(found) - _MOST)
-    if found:
-        yield Text("NOT verified: {n:# difference|# differences}", n=len(found))
+    if len(discrepancies) > _MOST:
+        yield Text("and {n:,} more (--json lists all)", n=len(discrepancies) - _MOST)
+    if discrepancies:
+        yield Text("NOT verified: {n:# difference|# differences}", n=len(discrepancies))
     else:
         yield Text("verified: every value follows from the raw answers, and no file was changed")
 
