@@ -52,14 +52,14 @@ def board_of_people_and_models(
     from merilo.reports.leaderboard import PAGE, leaderboard  # noqa: PLC0415 - slow
 
     with working(Text("Comparing people with models")):
-        found = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)
-    for finding in found.findings:
+        comparison = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)
+    for finding in comparison.findings:
         say(finding.sentence)
     show(
         Text(
             "{models:# model|# models} on {datasets:# dataset|# datasets}: {file}",
-            models=len(found.models),
-            datasets=len(found.datasets),
+            models=len(comparison.models),
+            datasets=len(comparison.datasets),
             file=out / PAGE,
         )
     )

@@ -52,12 +52,12 @@ def publish(
     for remark in published.remarks:
         say(remark)
     files: list[Json] = [*published.files]
-    told = Text(
+    sentence = Text(
         "{n:# file is|# files are} in {folder}; {command} checks them",
         n=len(files),
         folder=out,
         command=f"merilo verify {out}",
     )
     content: dict[str, Json] = {"folder": str(out), "files": files, "remarks": [*published.remarks]}
-    deliver(json_to, lambda: content, partial(show, told))
+    deliver(json_to, lambda: content, partial(show, sentence))
     return 0

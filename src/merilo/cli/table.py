@@ -51,7 +51,7 @@ def print_table(
     )
 
     studies = [read_study(folder) for folder in folders or []]
-    check_places([one.folder / BASELINE_FILE for one in studies], json_to, out, force=force)
+    check_places([study.folder / BASELINE_FILE for study in studies], json_to, out, force=force)
     rows = human_rows(studies)
     beside = None if out is None else out.parent
     text = table_text(rows, form, language, beside=beside)

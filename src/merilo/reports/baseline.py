@@ -130,19 +130,19 @@ def baseline(
         "other": [*study.other.sources] if study.other else [],
         **settings.parameters(),
     }
-    given = (population, *([] if isinstance(other, OtherAnswers) else other))
-    study = _with_provenance(study, options, given)
+    more_sources = (population, *([] if isinstance(other, OtherAnswers) else other))
+    study = _with_provenance(study, options, more_sources)
     return computed(study if arm is None else _divided(study, settings), settings)
 
 
 def computed(study: StudyInput, settings: Settings) -> Baseline:
     """Compute the baseline of a study, with the comparisons with its models."""
-    made = compute(study, settings)
+    result = compute(study, settings)
     if not study.models:
-        return made
+        return result
     from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
-    return made.with_models(with_models(made.evidence, study.models, margin=study.margin))
+    return result.with_models(with_models(result.evidence, study.models, margin=study.margin))
 
 
 def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:
@@ -162,10 +162,15 @@ def _divided(study: StudyInput, settings: Settings) -> StudyInput:
     return replace(study, responses=own, arm=main, arms=arms)
 
 
-def _with_provenance(study: StudyInput, options: Mapping[str, Json], given: Iterable[object]) -> StudyInput:
+def _with_provenance(
+    study: StudyInput, options: Mapping[str, Json], more_sources: Iterable[object]
+) -> StudyInput:
     """Record how the baseline is computed, and its input files: those of the study and those among other arguments."""
     declared = study.origin.declared if study.origin else None
-    files = (*study.models, *(Path(one) for one in (declared, *given) if isinstance(one, str | Path)))
+    files = (
+        *study.models,
+        *(Path(source) for source in (declared, *more_sources) if isinstance(source, str | Path)),
+    )
     study = replace(study, files=(*study.files, *files))
     in_memory = IN_MEMORY in {options[name] for name in ("gold", "skills", "population", "arm")}
     record = recorded(study, options, in_memory=in_memory)
@@ -179,7 +184,7 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
     from merilo.baselines.crowd import crowd_of  # noqa: PLC0415 - needed only with models
     from merilo.baselines.model_answers import log_file, run_file  # noqa: PLC0415 - as above
 
-    files = [run_file(Path(one), study.dataset.name if study.dataset else None) for one in models]
+    files = [run_file(Path(model), study.dataset.name if study.dataset else None) for model in models]
     if any(path.is_dir() for path in files):
         people = crowd_of(compute(study, settings).evidence)
         files = [log_file(path, people) for path in files]

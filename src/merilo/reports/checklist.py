@@ -93,7 +93,7 @@ def answers(
     """
     environment = Environment(undefined=ChainableUndefined, autoescape=False)  # noqa: S701 - the answers are Markdown
     known = _known(baseline, plan, frozen, platform)
-    found = {}
+    answered = {}
     for number, question in questions().items():
         if question.template and (plan is not None or question.source == "data"):
             try:
@@ -101,15 +101,15 @@ def answers(
             except (TemplateError, TypeError, ValueError):
                 text = ""  # a value of the plan has another type
             if text:
-                found[number] = ChecklistAnswer(text, question.source)
-    for number, given in mapping_at(plan, "checklist").items():
+                answered[number] = ChecklistAnswer(text, question.source)
+    for number, answer in mapping_at(plan, "checklist").items():
         if number not in questions():
             message = f"there is no question {number} in the reporting checklist (0.1 to 5.4)"
             raise DataError(message, file="study.yaml", field=f"checklist.{number}")
-        if text := one_line("" if given is None else str(given)):
-            study = f" (from the study: {found[number].text})" if number in found else ""
-            found[number] = ChecklistAnswer(text + study, "author")
-    return found
+        if text := one_line("" if answer is None else str(answer)):
+            study = f" (from the study: {answered[number].text})" if number in answered else ""
+            answered[number] = ChecklistAnswer(text + study, "author")
+    return answered
 
 
 def _known(
@@ -163,24 +163,27 @@ def _known(
         "rules": [rule.en for rule in facts.restrictions],
         "forbidden": any(map(_speaks_of_ai, facts.restrictions)),
         "personal": [
-            f"{Given(one.question).en} {'; '.join(f'{name.en}: {n}' for name, n in one.texts)}"
-            for one in (came.personal if came else ())
+            f"{Given(question.question).en} {'; '.join(f'{name.en}: {n}' for name, n in question.texts)}"
+            for question in (came.personal if came else ())
         ],
     }
 
 
 def _speaks_of_ai(rule: Given) -> bool:
     """Return whether a rule speaks of AI tools, in any language."""
-    return any(re.search(_AI.in_language(one), rule.in_language(one), re.IGNORECASE) for one in LANGUAGES)
+    return any(
+        re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
+        for language in LANGUAGES
+    )
 
 
-def checklist_markdown(found: Mapping[str, ChecklistAnswer]) -> str:
+def checklist_markdown(answered: Mapping[str, ChecklistAnswer]) -> str:
     """Write the checklist in Markdown: a table for each part, and the count of what is answered."""
-    own, total = sum(one.source == "author" for one in found.values()), len(questions())
+    own, total = sum(answer.source == "author" for answer in answered.values()), len(questions())
     lines = [
         f"# Reporting checklist\n\nSource: {SOURCE}. The questions are in our words, the numbers are theirs.\n",
-        f"{len(found)} of {total} questions are answered ({own} of them by the author); {total - len(found)} are left "
-        "to the author.",
+        f"{len(answered)} of {total} questions are answered ({own} of them by the author); "
+        f"{total - len(answered)} are left to the author.",
     ]
     for part in dict.fromkeys(question.part for question in questions().values()):
         rows = [
@@ -192,7 +195,7 @@ def checklist_markdown(found: Mapping[str, ChecklistAnswer]) -> str:
             )
             for number, question in questions().items()
             if question.part == part
-            for answer in [found.get(number)]
+            for answer in [answered.get(number)]
         ]
         lines += [f"\n## {part}\n", *markdown_table(("no.", "question", "answer", "from"), rows)]
     return "\n".join(lines) + "\n"

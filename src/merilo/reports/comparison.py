@@ -151,31 +151,32 @@ def compare(
     """
     chosen = None if margin is None else margin_of(margin)
     folders = [
-        one
-        for one in sources
-        if not isinstance(one, Mapping) and (not isinstance(one, str | Path) or is_baseline(Path(one)))
+        source
+        for source in sources
+        if not isinstance(source, Mapping)
+        and (not isinstance(source, str | Path) or is_baseline(Path(source)))
     ]
-    models = [one for one in sources if one not in folders]
+    models = [source for source in sources if source not in folders]
     if data is not None and len(folders) > 1:
         raise UsageError("is for a single baseline: make the baselines with gold", field=argument("data"))
-    number = sum(len(one) if isinstance(one, Mapping) else 1 for one in models)
+    number = sum(len(source) if isinstance(source, Mapping) else 1 for source in models)
     if not number:
         raise UsageError("give a model too: a run, a file of answers or a log")
     if not folders and number < 2:
         raise UsageError("one model cannot be compared: give a second one, or a human baseline")
-    files = [Path(one) for one in models if isinstance(one, str | Path)]
+    files = [Path(source) for source in models if isinstance(source, str | Path)]
     crowds = (
-        by_dataset([_people(one, data) for one in folders])
+        by_dataset([_people(source, data) for source in folders])
         if folders
         else _items_of_models(files, dataset, data)
     )
     asked = _asked(crowds, models, chosen, force=force)
-    findings = [finding for one in asked for finding in _findings(one, several=len(asked) > 1)]
+    findings = [finding for part in asked for finding in _findings(part, several=len(asked) > 1)]
     findings += _absent(crowds, asked)
-    found: list[Pair] = []
-    for one in asked:
-        found += [_completed(pair, one) for pair in pairs(one.people, one.samples, force=force)]
-    rows = [*judged(found), *_without_baseline(files, crowds)]
+    compared: list[Pair] = []
+    for part in asked:
+        compared += [_completed(pair, part) for pair in pairs(part.people, part.samples, force=force)]
+    rows = [*judged(compared), *_without_baseline(files, crowds)]
     if not rows:
         raise DataError("nothing to compare: no dataset has answers of two models")
     totals, missing = _totals(rows)
@@ -209,25 +210,25 @@ def _items_of_models(
         refuse_other_dataset(declared, items, shown(file))
         alone = items_without_people(items, declared, shown(file))
         return {dataset_key(alone): alone}
-    found: dict[str, Crowd] = {}
+    by_key: dict[str, Crowd] = {}
     failed: list[DataError] = []
     for run in runs:
         for name, record in run.record.datasets.items():
-            if name in found or (declared and declared.name != name):
+            if name in by_key or (declared and declared.name != name):
                 continue
             source = source_of(record, None if data is None else Path(data))
             refuse_other_items(record, source.split.items, source.file)
             by_id = {str(item.id): item for item in source.split}
             try:
-                found[name] = items_without_people(
-                    [by_id[one] for one in record.hashes], source.declared, shown(run.path)
+                by_key[name] = items_without_people(
+                    [by_id[item] for item in record.hashes], source.declared, shown(run.path)
                 )
             except DataError as error:
                 failed.append(error)
-    if not found:
+    if not by_key:
         none = UsageError(f"no run has answers to {declared.name if declared else 'a dataset'}")
         raise failed[0] if failed else none
-    return found
+    return by_key
 
 
 def _asked(
@@ -237,9 +238,9 @@ def _asked(
     samples: dict[str, list[Samples]] = {key: [] for key in crowds}
     for source in models:
         if isinstance(source, Mapping):
-            for name, given in source.items():
-                for key, one in named_answers(name, given, crowds).items():
-                    samples[key].append(one)
+            for name, source_answers in source.items():
+                for key, named in named_answers(name, source_answers, crowds).items():
+                    samples[key].append(named)
             continue
         path = Path(str(source))
         answers = answers_to(path, crowds, force=force)
@@ -249,26 +250,26 @@ def _asked(
                 f"{listed([*read_run(path).record.datasets])}, and the baselines are of {listed([*crowds])}",
                 file=shown(path),
             )
-        for key, one in answers.items():
-            samples[key].append(replace(one, model=_free_name(one, path, key, samples[key])))
-    found = []
+        for key, named in answers.items():
+            samples[key].append(replace(named, model=_free_name(named, path, key, samples[key])))
+    asked = []
     for key, crowd in crowds.items():
         planned = planned_margin(Path(crowd.folder)) if crowd.annotators else None
         chosen = planned if margin is None or (planned and planned.value == margin.value) else margin
         split = by_criterion(crowd, samples[key]) or {"": (crowd, samples[key])}
-        found += [
+        asked += [
             _Asked(f"{key} {name}".strip(), part, own, chosen) for name, (part, own) in split.items() if own
         ]
-    return found
+    return asked
 
 
-def _free_name(one: Samples, path: Path, key: str, others: Sequence[Samples]) -> str:
+def _free_name(samples: Samples, path: Path, key: str, others: Sequence[Samples]) -> str:
     """Return the name of a model; a second one of the same name is called by its prompts or `name (2)`."""
-    taken, name, at = {other.model for other in others}, one.model, 2
+    taken, name, at = {other.model for other in others}, samples.model, 2
     if name in taken and is_run(path) and (record := read_run(path).record.datasets.get(key)):
         name = f"{name} (prompts: {record.prompts})"
     while name in taken:
-        name, at = f"{one.model} ({at})", at + 1
+        name, at = f"{samples.model} ({at})", at + 1
     return name
 
 
@@ -293,7 +294,7 @@ def planned_margin(folder: Path) -> Margin | None:
 
 def _completed(pair: Pair, asked: _Asked) -> Pair:
     """Add to a row its dataset, its margin, and what counts in the total."""
-    model = next(one for one in asked.samples if one.model == pair.row.model)
+    model = next(samples for samples in asked.samples if samples.model == pair.row.model)
     more = {"dataset": asked.key, "counted": _counted(asked.people, model, asked.key)}
     return pair._replace(row=pair.row.model_copy(update=more), margin=asked.margin)
 
@@ -312,11 +313,11 @@ def _counted(people: Crowd, model: Samples, key: str) -> tuple[float | None, flo
         mine = []
     rejected = people.evidence is not None and people.evidence.status == "rejected"
     estimates = [] if rejected else [people.estimates.get(name) for name in wanted]
-    return _mean(mine), _mean([one.value if one else None for one in estimates])
+    return _mean(mine), _mean([estimate.value if estimate else None for estimate in estimates])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) / len(known) if values and len(known) == len(values) else None
 
 
@@ -337,14 +338,14 @@ def _published_row(run: RunFolder, key: str, model: str) -> Row:
     """Return a run's score on a dataset without a baseline, beside the catalogue's value of people."""
     declared = dataset(key) if key in names() else None
     wanted = declared.metrics if declared else ()
-    people = {one.metric: one for one in declared.human} if declared else {}
+    people = {figure.metric: figure for figure in declared.human} if declared else {}
     scores, why = {}, ""
     try:
         result = scored_dataset(run, key, source_of(run.record.datasets[key]))
         scores, why = result.metrics, result.reason
     except (InputError, DataError, UsageError) as error:
         why = error.message
-    name = next((one for one in (*wanted, *scores) if one in scores), "")
+    name = next((metric for metric in (*wanted, *scores) if metric in scores), "")
     score, known = scores.get(name), people.get(wanted[0]) if wanted else None
     mine = Estimate(name=name, reason=why or "no metric can be computed")
     if score is not None:
@@ -364,8 +365,12 @@ def _published_row(run: RunFolder, key: str, model: str) -> Row:
         difference=Estimate(reason="there is no baseline of this dataset"),
         sentence=_untested(model, key, mine, theirs),
         counted=(
-            _mean([scores[one].value if one in scores else None for one in wanted]) if counted else None,
-            _mean([people[one].value if one in people else None for one in wanted]) if counted else None,
+            _mean([scores[metric].value if metric in scores else None for metric in wanted])
+            if counted
+            else None,
+            _mean([people[metric].value if metric in people else None for metric in wanted])
+            if counted
+            else None,
         ),
     )
 
@@ -397,13 +402,16 @@ def _totals(rows: Sequence[Row]) -> tuple[tuple[Total, ...], tuple[str, ...]]:
             people[row.dataset] = theirs
     if not models and not people:
         return (), ()
-    found = [Total(value=_mean([*people.values()]), datasets=tuple(people), people=_mean([*people.values()]))]
+    totals = [
+        Total(value=_mean([*people.values()]), datasets=tuple(people), people=_mean([*people.values()]))
+    ]
     for model, of_dataset in models.items():
         own, beside = ([pair[side] for pair in of_dataset.values()] for side in (0, 1))
-        found.append(Total(model=model, value=_mean(own), datasets=tuple(of_dataset), people=_mean(beside)))
-    found.sort(key=lambda one: (bool(one.model), -len(one.datasets), -(one.value or 0.0)))
+        totals.append(Total(model=model, value=_mean(own), datasets=tuple(of_dataset), people=_mean(beside)))
+    totals.sort(key=lambda total: (bool(total.model), -len(total.datasets), -(total.value or 0.0)))
     counting = {name for name in names() if dataset(name).in_total}
-    return tuple(found), tuple(sorted(counting - {*people, *(key for one in models.values() for key in one)}))
+    known = {*people}.union(*models.values())
+    return tuple(totals), tuple(sorted(counting - known))
 
 
 def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
@@ -411,9 +419,9 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
     people = asked.people
     where = f"{asked.key}: " if several else ""
     evidence = people.evidence
-    found = evidence.findings if evidence else ()
+    findings = evidence.findings if evidence else ()
     if evidence and evidence.status == "rejected":
-        why = joined([finding.sentence for finding in found if finding.rejects], "; ")
+        why = joined([finding.sentence for finding in findings if finding.rejects], "; ")
         yield Finding(
             code="rejected",
             sentence=Text(
@@ -423,7 +431,7 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
             ),
             rejects=True,
         )
-    if any(finding.code == SIMULATED for finding in found):
+    if any(finding.code == SIMULATED for finding in findings):
         yield Finding(code="simulated", sentence=Text("{where}simulated annotators, not people", where=where))
     sampled = evidence.study.population if evidence else None
     if evidence and sampled and evidence.items.height < sampled.items:
@@ -453,7 +461,7 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
 
 def _absent(crowds: Mapping[str, Crowd], asked: Sequence[_Asked]) -> Iterator[Finding]:
     """Yield the models that have no answers to a dataset."""
-    answered = [(one.people.folder, model.model) for one in asked for model in one.samples]
+    answered = [(part.people.folder, model.model) for part in asked for model in part.samples]
     for model in dict.fromkeys(name for _, name in answered):
         lacking = [key for key, crowd in crowds.items() if (crowd.folder, model) not in answered]
         if lacking:
@@ -498,5 +506,5 @@ def _shots(model: Samples, key: str) -> int:
     place = Path(model.file)
     place = place if is_run(place) else place.parent
     datasets = read_run(place).record.datasets if is_run(place) else {}
-    record = next((one for name, one in datasets.items() if name.lower() == key.lower()), None)
+    record = next((candidate for name, candidate in datasets.items() if name.lower() == key.lower()), None)
     return record.shots if record else 0

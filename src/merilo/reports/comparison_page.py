@@ -38,20 +38,22 @@ def sections(comparison: Comparison, *, narrow: bool = False) -> list[Section]:
         comparison: the comparison.
         narrow: leave out the columns of what the sentences say, for a terminal.
     """
-    told = tuple(named_sentence(row, comparison.rows) for row in headlines(comparison.rows))
-    one = len(told) == 1
+    sentences = tuple(named_sentence(row, comparison.rows) for row in headlines(comparison.rows))
+    single = len(sentences) == 1
     tables = [rows_table(comparison.rows, narrow=narrow)]
     if comparison.has_total:
         tables.append(totals_table(comparison))
-    found = [Section("comparison", None, told if one else (), () if one else told, tuple(tables))]
+    result = [
+        Section("comparison", None, sentences if single else (), () if single else sentences, tuple(tables))
+    ]
     if limits := comparison.limits:
-        found.append(Section("limits", Text("What limits the comparison"), remarks=tuple(limits)))
-    return found
+        result.append(Section("limits", Text("What limits the comparison"), remarks=tuple(limits)))
+    return result
 
 
 def named_sentence(row: Row, rows: Sequence[Row]) -> Text:
     """Return the sentence of a row, after the dataset if there are several."""
-    several = len({one.dataset for one in rows}) > 1
+    several = len({other.dataset for other in rows}) > 1
     return joined([f"{title_of(row.dataset)}: ", row.sentence], "") if several else row.sentence
 
 
@@ -77,7 +79,7 @@ def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
         Text("verdict"): [verdict(row) for row in rows],
         Text("person, seconds"): [
             None if row.seconds is None else plain(row.seconds, 1)
-            for row in (() if narrow and not any(one.usd for one in rows) else rows)
+            for row in (() if narrow and not any(other.usd for other in rows) else rows)
         ],
         Text("model, price"): [None if row.usd is None else Money(row.usd, "USD", 4) for row in rows],
     }
@@ -93,9 +95,9 @@ def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
 
 def notes(rows: Sequence[Row]) -> list[Text]:
     """Return how the numbers were computed, in sentences."""
-    found = []
+    sentences = []
     if any(row.beside == "consensus" and row.difference.value is not None for row in rows):
-        found.append(
+        sentences.append(
             Text(
                 "The consensus of several people is beside single answers of a model, which favours the people."
             )
@@ -105,10 +107,10 @@ def notes(rows: Sequence[Row]) -> list[Text]:
         for kind in ("consensus", "person", "model")
     )
     if most > 1:
-        found.append(
+        sentences.append(
             Text("p is corrected by Holm’s method over {n:# comparison|# comparisons} of a kind.", n=most)
         )
-    return found
+    return sentences
 
 
 def totals_table(comparison: Comparison) -> Table:
@@ -173,7 +175,7 @@ def comparison_page(comparison: Comparison) -> str:
         .render(
             comparison=comparison,
             rows={key: [row for row in comparison.rows if row.dataset == key] for key in comparison.datasets},
-            totals={one.model: one for one in comparison.totals if comparison.has_total},
+            totals={total.model: total for total in comparison.totals if comparison.has_total},
             notes=notes(comparison.rows),
             missing=missing(comparison),
             reach=min(reach * 1.05, 1.0),

@@ -73,11 +73,11 @@ def human_values(baseline: Baseline, key: str = HUMAN) -> dict[str, float]:
     """
     if baseline.status == "rejected":
         why = "the baseline is rejected, so its estimate must not be published"
-    elif any(one.code == SIMULATED for one in baseline.findings):
+    elif any(finding.code == SIMULATED for finding in baseline.findings):
         why = "the annotators are simulated"
     else:
         chosen = baseline.human_benchmark.metrics if baseline.human_benchmark else {}
-        values = {name: one.value for name, one in chosen.items() if one.value is not None}
+        values = {name: estimate.value for name, estimate in chosen.items() if estimate.value is not None}
         if values:
             return values
         why = (

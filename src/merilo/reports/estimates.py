@@ -82,14 +82,14 @@ def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str
         ({'em': 'Accuracy'}, {})
     """
     free = {plain_name(name): name for name in reversed(displayed)}
-    found: dict[str, str] = {}
+    displays: dict[str, str] = {}
     for meanings in (lambda base: (base,), display_of, lambda base: _ALSO.get(base, ())):
         for name in computed:
-            if name in found:
+            if name in displays:
                 continue
             base, mark, group = name.partition(".")
             candidates = [f"{plain_name(meaning)}{plain_name(group)}" for meaning in meanings(base)]
             fitting = next((plain for plain in candidates if plain in free), None)
             if fitting is not None and not (mark and not group):
-                found[name] = free.pop(fitting)
-    return {name: found[name] for name in computed if name in found}
+                displays[name] = free.pop(fitting)
+    return {name: displays[name] for name in computed if name in displays}

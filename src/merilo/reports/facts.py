@@ -151,11 +151,11 @@ class PlannedBaseline:
 
 def _restriction(rule: Json) -> Given | None:
     """Return a rule of the plan without its full stop; `None` if it has no text."""
-    given = rule if isinstance(rule, dict) else {"ru": rule, "en": rule}
+    by_language = rule if isinstance(rule, dict) else {"ru": rule, "en": rule}
     texts: dict[Language, str] = {
         language: text.rstrip(".")
         for language in LANGUAGES
-        if (text := one_line(text_at(given, language) or ""))
+        if (text := one_line(text_at(by_language, language) or ""))
     }
     return Given(texts) if texts else None
 
@@ -194,15 +194,15 @@ def status(record: Baseline) -> Text | str:
 def findings(study: PlannedBaseline, *, void: bool) -> tuple[Text, ...]:
     """Return what the reader must know, a sentence each: why the result says nothing if `void`, else the rest."""
     return tuple(
-        Text("{text:capital}.", text=one.sentence)
-        for one in study.record.findings
-        if (one.rejects or one.code == SIMULATED) == void
+        Text("{text:capital}.", text=finding.sentence)
+        for finding in study.record.findings
+        if (finding.rejects or finding.code == SIMULATED) == void
     )
 
 
 def headline(study: PlannedBaseline) -> list[Text]:
     """Return the result in one plain sentence, that of the main metric; empty if no metric has a value."""
-    return [_measured(study, *one) for one in list(study.record.main_metrics.items())[:1]]
+    return [_measured(study, name, estimate) for name, estimate in [*study.record.main_metrics.items()][:1]]
 
 
 def _result(study: PlannedBaseline) -> Iterator[Text]:
@@ -222,12 +222,12 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
                 items=record.sampled_from or whole.n,
                 estimate=estimate_text(whole),
             )
-    if not any(one.value is not None for one in record.metrics.values()):
+    if not any(metric.value is not None for metric in record.metrics.values()):
         if record.gold is not None or record.metrics:
             yield Text("No metric is given, because no metric could be computed.")
         else:
             yield Text("No metric is given, because the study has no gold answers.")
-    if any(one.ci95 for one in record.metrics.values()):
+    if any(metric.ci95 for metric in record.metrics.values()):
         yield Text(
             "Square brackets hold 95% confidence intervals, for other items and annotators drawn in the same way."
         )
@@ -283,17 +283,20 @@ def _measured(study: PlannedBaseline, name: str, estimate: Estimate) -> Text:
 def _result_tables(study: PlannedBaseline) -> Iterator[Table]:
     record = study.record
     rows = list(_estimates(record))
-    low = min([0.0, *(one.value for _, one in rows if one.value is not None)])
+    low = min([0.0, *(estimate.value for _, estimate in rows if estimate.value is not None)])
     notes = (
-        Text("{metric}: not computed: {reason}.", metric=name, reason=one.reason)
-        for name, one in record.metrics.items()
-        if one.value is None and one.reason
+        Text("{metric}: not computed: {reason}.", metric=name, reason=metric.reason)
+        for name, metric in record.metrics.items()
+        if metric.value is None and metric.reason
     )
     head = (
         Text("who answers"), Text("from {low:g} to {high:g}", low=low, high=1), Text("estimate"),
         Text("items", context="column"), Text("annotators", context="row"),
     )  # fmt: skip
-    cells = tuple((name, Bar.of(one, low), one, one.n or None, one.people) for name, one in rows)
+    cells = tuple(
+        (name, Bar.of(estimate, low), estimate, estimate.n or None, estimate.people)
+        for name, estimate in rows
+    )
     yield Table(Text("Estimates"), head if rows else (), cells, tuple(notes))
     yield Table(Text("In short"), (), tuple(overview(record)))
     yield from group_tables(record)
@@ -302,24 +305,24 @@ def _result_tables(study: PlannedBaseline) -> Iterator[Table]:
 def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
     """Yield the estimates of the table: of the consensus, of majorities and of single people."""
     for name, estimate in record.main_metrics.items():
-        found = [(Text("all answers") if record.programs else Text("consensus"), estimate)]
+        estimates = [(Text("all answers") if record.programs else Text("consensus"), estimate)]
         if alone := _majority_alone(record, name):
-            found.append((Text("majority alone"), alone))
+            estimates.append((Text("majority alone"), alone))
         if whole := record.whole_dataset.get(name):
-            found.append((Text("consensus on the whole dataset"), whole))
+            estimates.append((Text("consensus on the whole dataset"), whole))
         single = record.single_person
         if single and single.name == name and not record.programs:
-            found.append((Text("one person"), single))
+            estimates.append((Text("one person"), single))
         if record.people and record.people.metric == name:
             rows = record.people.rows().items()
-            found += [
-                (PEOPLE_ROWS[row], Estimate(value=one.value, n=one.n or 0, people=one.people))
-                for row, one in rows
+            estimates += [
+                (PEOPLE_ROWS[row], Estimate(value=values.value, n=values.n or 0, people=values.people))
+                for row, values in rows
                 if row != "one"
             ]
-        for who, one in found:
-            if one.value is not None:
-                yield Text("{metric:capital}, {who}", metric=metric_title(name), who=who), one
+        for who, valued in estimates:
+            if valued.value is not None:
+                yield Text("{metric:capital}, {who}", metric=metric_title(name), who=who), valued
 
 
 def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
@@ -349,14 +352,14 @@ def group_tables(record: Baseline) -> Iterator[Table]:
     estimate, items = Text("estimate"), Text("items", context="column")
     head = (Text("group"), Text("from {low:g} to {high:g}", low=0, high=1), estimate, items)
     declared = [
-        (joined([metric_title(name)]), one)
-        for name, one in record.metrics.items()
-        if "." in name and one.value is not None
+        (joined([metric_title(name)]), metric)
+        for name, metric in record.metrics.items()
+        if "." in name and metric.value is not None
     ]
-    fields = [(one_line(one.name), one) for one in record.groups]
+    fields = [(one_line(group.name), group) for group in record.groups]
     for title, groups in ((Text("By group"), declared), (Text("By field"), fields)):
         if groups:
-            yield Table(title, head, tuple((name, Bar.of(one), one, one.n) for name, one in groups))
+            yield Table(title, head, tuple((name, Bar.of(group), group, group.n) for name, group in groups))
 
 
 # People
@@ -477,13 +480,13 @@ def _people_tables(study: PlannedBaseline) -> Iterator[Table]:
     if suspects := record.controls.suspects:
         rows = tuple(
             (
-                shortened(" │ ".join(one.inputs.values()), 160),
-                one.known,
-                f"{one.most_common}: {one.most_common_answers}",
-                _of(one.correct, one.answers),
-                _of(one.good_annotators_correct, one.good_annotators_answers),
+                shortened(" │ ".join(suspect.inputs.values()), 160),
+                suspect.known,
+                f"{suspect.most_common}: {suspect.most_common_answers}",
+                _of(suspect.correct, suspect.answers),
+                _of(suspect.good_annotators_correct, suspect.good_annotators_answers),
             )
-            for one in suspects[:MOST_ROWS]
+            for suspect in suspects[:MOST_ROWS]
         )
         head = (
             Text("control item"),
@@ -499,8 +502,8 @@ def _people_tables(study: PlannedBaseline) -> Iterator[Table]:
         yield Table(Text("Suspect control items"), head, rows, (note,))
     if came := record.participation:
         yield Table(Text("What became of the people"), (), tuple(came.texts))
-        for one in came.personal:
-            yield Table(Given(one.question), (), tuple(one.texts))
+        for answers in came.personal:
+            yield Table(Given(answers.question), (), tuple(answers.texts))
 
 
 def _of(part: int, whole: int) -> str:
@@ -561,12 +564,12 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
             title=of,
         )
     elif items is not None:
-        kept = Text(
+        balance = Text(
             " so that the distribution of the {n:field|fields} {fields} is kept",
             n=len(fields),
             fields=[Text("'{name}'", name=name) for name in fields],
         )
-        how = kept if fields else Text(" at random")
+        how = balance if fields else Text(" at random")
         yield Text(
             "Of the {of:# item|# items}{title}, {drawn} {drawn:was|were} drawn{how}.",
             of=whole,
@@ -700,14 +703,14 @@ def _item_tables(record: Baseline) -> Iterator[Table]:
 
 
 def _agreement(study: PlannedBaseline) -> Iterator[Text]:
-    found = study.record.agreement
-    if found.krippendorff_alpha is not None and found.n:
-        alpha = Estimate(value=found.krippendorff_alpha, ci95=found.ci95)
+    agreement = study.record.agreement
+    if agreement.krippendorff_alpha is not None and agreement.n:
+        alpha = Estimate(value=agreement.krippendorff_alpha, ci95=agreement.ci95)
         yield Text(
             "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: Krippendorff's alpha is "
             "{estimate}.",
             role=study.role,
-            n=found.n,
+            n=agreement.n,
             estimate=estimate_text(alpha),
         )
 
@@ -732,7 +735,9 @@ def _agreement_tables(study: PlannedBaseline) -> Iterator[Table]:
         ends = [place / most for place in accumulate(parts)]
         spans = zip([0.0, *ends], ends, ("good", "bad", "neutral"), strict=False)
         percents = Text("{low}–{high}%", low=tenth * 10, high=(tenth + 1) * 10)
-        rows.append((percents, Bar(tuple(one for one in spans if one[1] > one[0])), sum(parts), *parts[:2]))
+        rows.append(
+            (percents, Bar(tuple(span for span in spans if span[1] > span[0])), sum(parts), *parts[:2])
+        )
     head = (
         Text("share of the most frequent answer"), Text("share"), Text("items", context="column"),
         Text("consensus correct"), Text("consensus wrong"),
@@ -748,22 +753,22 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
     evidence = study.evidence
     if evidence is None:
         return (), (), ()
-    found = study.record.doubtful
-    if found is None:
+    doubtful = study.record.doubtful
+    if doubtful is None:
         return _undecided(evidence, study.record)
-    if not found.height:
-        told = Text(
+    if not doubtful.height:
+        nothing = Text(
             "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
         )
-        return (told,), (), ()
+        return (nothing,), (), ()
     sentence = Text(
         "On {n:# item|# items}, the consensus is not the gold answer, or the gold answer is probably wrong: the item "
         "is hard, there are typing errors, or the dataset has an error.",
-        n=found.height,
+        n=doubtful.height,
     )
     fields = shown_fields(evidence.consensus)
     rows = []
-    for row in found.head(MOST_ROWS).iter_rows(named=True):
+    for row in doubtful.head(MOST_ROWS).iter_rows(named=True):
         kinds = [TYPING_ERRORS[kind] for kind in (row["typing_errors"] or "").split("; ") if kind]
         reliable, unreliable = (
             len([*filter(None, (row[name] or "").split(", "))]) for name in ("reliable", "unreliable")
@@ -787,7 +792,7 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
             "majority of the others on other items, or on other datasets if these were given, at least 90% as often as "
             "the others do. Read an item before you change its gold answer: several people can make the same mistake."
         ),
-        Text("Shown: {shown} of {total}; all are in doubtful.csv.", shown=len(rows), total=found.height),
+        Text("Shown: {shown} of {total}; all are in doubtful.csv.", shown=len(rows), total=doubtful.height),
     )
     return (sentence,), (), (Table(Text("Items to read"), head, tuple(rows), notes),)
 
@@ -807,19 +812,21 @@ def _undecided(
 ) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Table, ...]]:
     """Return the items without a consensus; of programs and scored answers, those that nobody solved."""
     wanted = pl.col("points") == 0 if record.programs else pl.col("label").is_null()
-    found = evidence.consensus.filter(wanted)
-    if not found.height:
+    undecided = evidence.consensus.filter(wanted)
+    if not undecided.height:
         return (), (), ()
     sentence = Text(
-        "{n:# item has|# items have} no consensus: annotators disagree with each other.", n=found.height
+        "{n:# item has|# items have} no consensus: annotators disagree with each other.", n=undecided.height
     )
     if record.programs:
         sentence = Text(
-            "Nobody solved {n:# item|# items}: the item is hard, or it is scored wrongly.", n=found.height
+            "Nobody solved {n:# item|# items}: the item is hard, or it is scored wrongly.", n=undecided.height
         )
     fields = shown_fields(evidence.consensus)
-    rows = tuple(_item_cells(row, fields) for row in found.head(MOST_ROWS).iter_rows(named=True))
-    note = Text("Shown: {shown} of {total}; all are in consensus.csv.", shown=len(rows), total=found.height)
+    rows = tuple(_item_cells(row, fields) for row in undecided.head(MOST_ROWS).iter_rows(named=True))
+    note = Text(
+        "Shown: {shown} of {total}; all are in consensus.csv.", shown=len(rows), total=undecided.height
+    )
     return (sentence,), (), (Table(Text("Items to read"), _ITEM_HEAD, rows, (note,)),)
 
 

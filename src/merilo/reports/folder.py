@@ -175,8 +175,10 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     files = {f"{RAW}/{name}": data for name, data in raw_files(study, baseline.settings).items()}
     files |= {BASELINE_FILE: as_text(baseline.to_json()).encode(), **tables(baseline)}
     files["report.html"] = page(baseline, plan=plan, attachments=study.plan).encode()
-    found = baseline.beside_models
-    files["items.html"] = item_browser(baseline, found.answered if found else [], languages).encode()
+    beside_models = baseline.beside_models
+    files["items.html"] = item_browser(
+        baseline, beside_models.answered if beside_models else [], languages
+    ).encode()
     if asked := _asked_items(baseline.evidence):
         lines = [json.dumps(entry_of(item), ensure_ascii=False) for item in asked]
         files[f"{RAW}/{ITEMS_FILE}"] = ("\n".join(lines) + "\n").encode()
@@ -187,8 +189,8 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     files["checklist.md"] = checklist_markdown(answers(baseline, plan, frozen=frozen)).encode()
     files[NOTEBOOK_FILE] = notebook_file(baseline)
     title = f"Human baseline: {planned.title or 'a study'}"
-    told = joined(headline(planned), " ").in_language("en")
-    files[CROISSANT_FILE] = croissant(title, told or title, files)
+    result = joined(headline(planned), " ").in_language("en")
+    files[CROISSANT_FILE] = croissant(title, result or title, files)
     files["README.md"] = (
         front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages)
     ).encode()
@@ -287,7 +289,7 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     rows = [
         joined([f"| `{name}` |", content, "|"])
         for name, content in _FILES.items()
-        if any(Path(one).match(name) or one.startswith(name) for one in names)
+        if any(Path(file).match(name) or file.startswith(name) for file in names)
     ]
     yield joined([Text("| file | content |"), "| --- | --- |", *rows], "\n")
     yield Text("Annotators and pages have pseudonyms, which are the same in all files.")

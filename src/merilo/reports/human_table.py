@@ -71,8 +71,8 @@ class HumanRow(NamedTuple):
         return self._valued(self.study.record.by_majority_alone) if self.study else None
 
     def _valued(self, estimates: Mapping[str, Estimate]) -> Estimate | None:
-        found = estimates.get(self.metric)
-        return found if found and found.value is not None else None
+        estimate = estimates.get(self.metric)
+        return estimate if estimate and estimate.value is not None else None
 
 
 def read_study(folder: Path) -> OwnStudy:
@@ -97,12 +97,16 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
     rows = [
         row
         for name in known
-        for row in _catalogue_rows(name, [one for one in studies if one.record.dataset == name] or [None])
+        for row in _catalogue_rows(
+            name, [own_study for own_study in studies if own_study.record.dataset == name] or [None]
+        )
     ]
     for study in studies:
         own = study.record.dataset or ""
         if own not in known:
-            metrics = [name for name, one in study.record.metrics.items() if one.value is not None] or [""]
+            metrics = [
+                name for name, estimate in study.record.metrics.items() if estimate.value is not None
+            ] or [""]
             title = own or study.folder.name
             rows += [HumanRow(own, title, metric, study, not at) for at, metric in enumerate(metrics)]
     return rows
@@ -112,24 +116,28 @@ def _catalogue_rows(name: str, studies: Sequence[OwnStudy | None]) -> Iterator[H
     """Yield the rows of a dataset of the catalogue: its metrics with each study, published values with the first."""
     declared, by_group = dataset(name), group_figures().get(dataset(name).title, ())
     # A text of ruEthics is an item for each of its questions, and the published table counts texts.
-    asked = len({one.metric.partition(".")[0] for one in by_group}) or 1
+    asked = len({figure.metric.partition(".")[0] for figure in by_group}) or 1
     test = {version: size // asked for version, size in declared.sizes.items()}
-    published = {one.metric for one in declared.human}
-    shown = [one for one in declared.metrics if by_group or not published or one in published]
+    published = {figure.metric for figure in declared.human}
+    shown = [
+        declared_metric
+        for declared_metric in declared.metrics
+        if by_group or not published or declared_metric in published
+    ]
     for at, study in enumerate(studies):
         for place, metric in enumerate(shown):
             row = HumanRow(name, declared.title, metric, study, first=not place, test={} if place else test)
-            figures = tuple(one for one in declared.human if one.metric == metric)
+            figures = tuple(figure for figure in declared.human if figure.metric == metric)
             yield row if at else row._replace(published=figures, by_group=by_group)
 
 
 def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
     """Return the published values by group of the datasets that have them, by the dataset's title."""
-    found = {
-        declared.title: tuple(one for one in declared.human if one.metric not in declared.metrics)
+    by_title = {
+        declared.title: tuple(figure for figure in declared.human if figure.metric not in declared.metrics)
         for declared in map(dataset, names())
     }
-    return {title: figures for title, figures in found.items() if figures}
+    return {title: figures for title, figures in by_title.items() if figures}
 
 
 def table_json(rows: Sequence[HumanRow]) -> Json:
@@ -141,10 +149,10 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
             "metric": row.metric,
             "test": {**row.test},
             "published": [
-                {"value": one.value, "n": one.n, "kind": one.provenance, "source": one.source}
-                for one in row.published
+                {"value": figure.value, "n": figure.n, "kind": figure.provenance, "source": figure.source}
+                for figure in row.published
             ],
-            "published_by_group": {one.metric: one.value for one in row.by_group},
+            "published_by_group": {figure.metric: figure.value for figure in row.by_group},
             "own": _own_json(row),
         }
         for row in rows
@@ -205,9 +213,9 @@ def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list
     tables = [Table(Text("Human baselines by dataset"), _HEADS, cells, (note,))]
     for title, figures in group_figures().items():
         values = {}
-        for one in figures:
-            column, _, side = one.metric.rpartition(".")
-            values[side, column] = one.value
+        for figure in figures:
+            column, _, side = figure.metric.rpartition(".")
+            values[side, column] = figure.value
         columns = [*dict.fromkeys(column for _, column in values)]
         sides = sorted({side for side, _ in values})
         lines = tuple((side, *(values.get((side, column)) for column in columns)) for side in sides)
@@ -218,13 +226,13 @@ def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list
 def _cells(row: HumanRow) -> tuple[Cell, ...]:
     """Return the cells of the published values."""
     figures = row.published or row.by_group
-    sizes = dict.fromkeys(EMPTY if one.n is None else str(one.n) for one in figures)
-    values: Cell = joined([Text("{value:.3f}", value=one.value) for one in row.published], "; ")
+    sizes = dict.fromkeys(EMPTY if figure.n is None else str(figure.n) for figure in figures)
+    values: Cell = joined([Text("{value:.3f}", value=figure.value) for figure in row.published], "; ")
     return (
         row.title if row.first else "",
         f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or None,
         "***" if row.by_group else values if row.published else None,
-        joined(dict.fromkeys(KINDS[one.provenance] for one in figures), "; ") if figures else None,
+        joined(dict.fromkeys(KINDS[figure.provenance] for figure in figures), "; ") if figures else None,
         "; ".join(sizes) or None,
         _test_sizes(row.test) or None,
     )
@@ -246,8 +254,8 @@ def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
     report = study.folder / "report.html"
     link = Link(study.folder.name, shown(os.path.relpath(report, beside) if beside else report))
     money = None if cost.total is None else Money(cost.total, cost.currency)
-    kept, alpha = record.annotator_counts.kept, record.agreement.krippendorff_alpha
-    return own, own.n, kept, alpha, money, joined(remarks, "; "), link
+    people, alpha = record.annotator_counts.kept, record.agreement.krippendorff_alpha
+    return own, own.n, people, alpha, money, joined(remarks, "; "), link
 
 
 def _test_sizes(sizes: Mapping[str, int]) -> str:
@@ -275,8 +283,8 @@ def table_text(
         return render(sections, form, language) + "\n"
     title = Text("Human baselines")
     heading = Markup("<header><h1>{}</h1></header>\n{}")
-    bodies = {
-        one: heading.format(title.in_language(one), Markup(render(sections, "html", one)))  # noqa: S704 - escaped
-        for one in LANGUAGES
-    }
+    bodies = {}
+    for each in LANGUAGES:
+        tables = Markup(render(sections, "html", each))  # noqa: S704 - escaped
+        bodies[each] = heading.format(title.in_language(each), tables)
     return html_page(title, bodies, style="main, nav { max-width: 84rem; }")

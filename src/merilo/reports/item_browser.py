@@ -90,7 +90,7 @@ def model_answers(crowd: Crowd, models: Sequence[Samples]) -> list[ModelAnswers]
     """
     place = {name: position for position, name in enumerate(crowd.names)}
     scored = _is_shown(crowd.scored)
-    found = []
+    result = []
     for model in models:
         names = [name for name in model.answers if name in place]
         worth: dict[str, tuple[float, ...]] = {}
@@ -100,8 +100,8 @@ def model_answers(crowd: Crowd, models: Sequence[Samples]) -> list[ModelAnswers]
             got = item_points(crowd.declaration, [crowd.items[at] for at in places], answers)
             for (name, _), value in zip(pairs, got.tolist(), strict=True):
                 worth[name] = (*worth.get(name, ()), value)
-        found.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
-    return found
+        result.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
+    return result
 
 
 def item_browser(
@@ -159,12 +159,12 @@ def _answers(baseline: Evidence, items: pl.Series) -> dict[int, list[_Answer]]:
     """Return all answers to the items on the page, by item number, in the order of the files."""
     table = baseline.with_fate.filter((pl.col("became") != "control") & pl.col("item").is_in(items.implode()))
     scored = _points(baseline, table)
-    found: dict[int, list[_Answer]] = {item: [] for item in items}
+    by_item: dict[int, list[_Answer]] = {item: [] for item in items}
     columns = table.select("item", "respondent", "answer", "page_seconds", "became")
     for item, respondent, answer, seconds, fate in columns.iter_rows():
         text = "" if answer is None else str(answer)
-        found[item].append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
-    return found
+        by_item[item].append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
+    return by_item
 
 
 def _points(baseline: Evidence, answers: pl.DataFrame) -> dict[tuple[int, str], float]:
@@ -196,11 +196,11 @@ def _is_shown(metric: Metric) -> bool:
 
 def _facets(baseline: Evidence, shown: pl.DataFrame) -> dict[str, dict[int, str]]:
     """Return the fields that group items, each as a mapping from item number to value."""
-    kept = set(shown["item"].to_list())
+    items = set(shown["item"].to_list())
     columns: dict[str, dict[int, str]] = {}
     for item, meta in metas(baseline.gold).items():
         for name, value in meta.items():
-            if item in kept and name not in _IDENTIFIERS and isinstance(value, str | int | bool):
+            if item in items and name not in _IDENTIFIERS and isinstance(value, str | int | bool):
                 columns.setdefault(name, {})[item] = str(value)
     for name in baseline.settings.by:
         if name in shown.columns:
@@ -259,9 +259,9 @@ def _article(
 
 def _only(outcome: str, points: Sequence[float]) -> str:
     """Return which side alone is right on an item: "people", "model", or none; most answers of a model decide."""
-    if outcome == "right" and 2 * sum(one <= 0 for one in points) > len(points):
+    if outcome == "right" and 2 * sum(point <= 0 for point in points) > len(points):
         return "people"
-    return "model" if outcome == "wrong" and 2 * sum(one >= 1 for one in points) > len(points) else ""
+    return "model" if outcome == "wrong" and 2 * sum(point >= 1 for point in points) > len(points) else ""
 
 
 def _in_order(value: str) -> tuple[bool, float, str]:

@@ -51,11 +51,11 @@ def leaderboard(
         raise OutputError("exists already and is not a leaderboard; choose another folder", file=page)
     for file in (page, rows):
         refuse_unwritable(file)
-    found = compare(*_baselines(Path(baselines)), *models, margin=margin, force=force)
+    comparison = compare(*_baselines(Path(baselines)), *models, margin=margin, force=force)
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_text(rows, as_text(found.to_json()))
-    write_text(page, comparison_page(found))
-    return found
+    write_text(rows, as_text(comparison.to_json()))
+    write_text(page, comparison_page(comparison))
+    return comparison
 
 
 def _baselines(folder: Path) -> list[Path]:
@@ -65,12 +65,12 @@ def _baselines(folder: Path) -> list[Path]:
         if is_baseline(place):
             yield place
         elif depth and place.is_dir():
-            for one in sorted(place.iterdir()):
-                if not one.name.startswith("."):
-                    yield from within(one, depth - 1)
+            for inner in sorted(place.iterdir()):
+                if not inner.name.startswith("."):
+                    yield from within(inner, depth - 1)
 
-    found = [*within(folder, _DEPTH)]
-    if not found:
+    folders = [*within(folder, _DEPTH)]
+    if not folders:
         why = "holds no baseline: baseline.json is missing" if folder.is_dir() else "is not a folder"
         raise InputError(why, file=shown(folder))
-    return found
+    return folders

@@ -60,35 +60,35 @@ def human_baseline(
             tables = tuple(group_tables(arm.record)) if section.name == "result" else ()
             sections.append(Section("", sentences=(*head, *section.sentences), tables=tables))
             head = ()
-    if told := arm_differences(baseline):
-        sections.append(Section("", sentences=(told,)))
-    return render([one for one in sections if one.sentences or one.tables], "markdown", language)
+    if difference := arm_differences(baseline):
+        sections.append(Section("", sentences=(difference,)))
+    return render([part for part in sections if part.sentences or part.tables], "markdown", language)
 
 
 def arm_differences(baseline: Baseline) -> Text | None:
     """Say by how much the consensus of arms differs; `None` without such differences."""
     metric = next(iter(baseline.main_metrics), "")
     known = {"experts minus people": Text("experts minus people without training")}
-    found = [
-        (one.name.removesuffix(f": {metric}"), one)
-        for one in baseline.differences
-        if one.value is not None and one.name.endswith(f": {metric}")
+    differences = [
+        (difference.name.removesuffix(f": {metric}"), difference)
+        for difference in baseline.differences
+        if difference.value is not None and difference.name.endswith(f": {metric}")
     ]
-    if not found:
+    if not differences:
         return None
-    told = (
+    texts = (
         Text(
             "{name}: {estimate} on {n:# item|# items}",
             name=known.get(name, name),
-            estimate=estimate_text(one),
-            n=one.n,
+            estimate=estimate_text(difference),
+            n=difference.n,
         )
-        for name, one in found
+        for name, difference in differences
     )
     return Text(
         "Differences between the arms in the {metric} of a majority of as many answers: {differences}.",
         metric=metric_title(metric),
-        differences=joined(told, "; "),
+        differences=joined(texts, "; "),
     )
 
 
@@ -99,8 +99,8 @@ def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
         arms: as of `arms_of`.
         language: the language.
     """
-    told = [_total(arms), *(_arm(name, arm) for name, arm in arms.items())]
-    return render([Section("", sentences=(text,)) for text in told], "markdown", language)
+    texts = [_total(arms), *(_arm(name, arm) for name, arm in arms.items())]
+    return render([Section("", sentences=(text,)) for text in texts], "markdown", language)
 
 
 def cost_text(
@@ -193,7 +193,7 @@ def _arm(name: str, study: PlannedBaseline) -> Text:
         sum(size * n for size, n in record.item_counts.overlap_before_exclusion.items())
         or record.response_counts.used
     )
-    told = [
+    sentences = [
         Text(
             "{arm}: {total} was paid{pages}{answers}.",
             arm=arm,
@@ -209,14 +209,14 @@ def _arm(name: str, study: PlannedBaseline) -> Text:
         )
     ]
     if cost.hourly is None or cost.hours is None:
-        told.append(Text("Times were not measured, so the hourly pay is not known."))
+        sentences.append(Text("Times were not measured, so the hourly pay is not known."))
     else:
         hourly = Money(cost.hourly, cost.currency)
-        told.append(
+        sentences.append(
             Text(
                 "The hourly pay by measured time ({hours}) was {hourly}.",
                 hours=hours(cost.hours),
                 hourly=hourly,
             )
         )
-    return joined(told)
+    return joined(sentences)

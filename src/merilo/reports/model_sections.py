@@ -53,14 +53,14 @@ def with_models(
         return ModelSections()
     crowd = crowd_of(evidence)
     samples = [read_model(path, crowd) for path in models]
-    found = []
+    compared = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
         key = f"{dataset_key(crowd)} {name}".strip()
         for pair in pairs(people, own):
             row = pair.row.model_copy(update={"dataset": key})
-            found.append(pair._replace(row=row, margin=margin))
-    echoes = tuple(_echoes(crowd, one) for one in samples)
-    return ModelSections(tuple(judged(found)), tuple(model_answers(crowd, samples)), echoes)
+            compared.append(pair._replace(row=row, margin=margin))
+    echoes = tuple(_echoes(crowd, model) for model in samples)
+    return ModelSections(tuple(judged(compared)), tuple(model_answers(crowd, samples)), echoes)
 
 
 def _echoes(crowd: Crowd, model: Samples) -> ModelEchoes:

@@ -76,8 +76,8 @@ def _body(
 def _models(rows: Sequence[Row]) -> Iterator[Section]:
     """Yield the section on models beside people; none without models."""
     if rows:
-        told = tuple(row.sentence for row in headlines(rows))
-        yield Section("models", Text("People and models"), remarks=told, tables=(rows_table(rows),))
+        sentences = tuple(row.sentence for row in headlines(rows))
+        yield Section("models", Text("People and models"), remarks=sentences, tables=(rows_table(rows),))
 
 
 def _header(study: PlannedBaseline, result: Section, lead: Text, language: Language) -> Markup:
@@ -119,8 +119,13 @@ def _plan(files: Mapping[str, bytes]) -> Iterator[Section]:
         return
     frozen, changes = json.loads(files[FROZEN_FILE]), json.loads(files.get(CHANGES_FILE, b"[]"))
     rows = tuple(
-        (one["what"], Text("decision") if one["decision"] else "", one["frozen"] or None, one["now"] or None)
-        for one in changes
+        (
+            change["what"],
+            Text("decision") if change["decision"] else "",
+            change["frozen"] or None,
+            change["now"] or None,
+        )
+        for change in changes
     )
     head = (Text("what"), "", Text("frozen"), Text("now"))
     yield Section(
@@ -143,7 +148,7 @@ def _origin(provenance: Provenance | None) -> Iterator[Section]:
     if provenance is None:
         return
     rows: list[tuple[Cell, ...]] = [
-        (str(one["file"]), f"sha256 {one['sha256']}") for one in provenance.inputs
+        (str(file["file"]), f"sha256 {file['sha256']}") for file in provenance.inputs
     ]
     rows += list(provenance.versions.items())
     yield Section(
@@ -162,7 +167,11 @@ def _asked(study: PlannedBaseline, files: Mapping[str, bytes], language: Languag
 
     HTML inside an instruction stays text, and images are not loaded.
     """
-    known = [one for one in (language, *LANGUAGES) if INSTRUCTION_FILES[one] in files]
+    known = [
+        known_language
+        for known_language in (language, *LANGUAGES)
+        if INSTRUCTION_FILES[known_language] in files
+    ]
     parts = []
     if known:
         text = Markup(html_of(files[INSTRUCTION_FILES[known[0]]].decode("utf-8", "replace")))  # noqa: S704 - HTML is escaped

@@ -90,12 +90,14 @@ def plan_changes(folder: StudyFolder) -> list[PlanChange]:
     Raises:
         InputError: the record of the frozen plan is damaged.
     """
-    return [one for one in changes_since_freeze(folder.path) if one.decision] if folder.frozen else []
+    return (
+        [change for change in changes_since_freeze(folder.path) if change.decision] if folder.frozen else []
+    )
 
 
 def gold_file(folder: StudyFolder) -> Path | None:
     """Return the file of the study's gold answers; `None` if the test is closed."""
-    return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
+    return folder.path / ITEMS_FILE if any(task.item.outputs is not None for task in folder.items()) else None
 
 
 def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
@@ -110,15 +112,15 @@ def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
 @contextmanager
 def _keys_of_the_plan(folder: StudyFolder) -> Iterator[None]:
     """Name the plan's keys, not arguments, in errors about values that the plan gives."""
-    keys = {one.name: f"baseline.{one.name}" for one in fields(AnalysisSettings)}
+    keys = {setting.name: f"baseline.{setting.name}" for setting in fields(AnalysisSettings)}
     try:
         yield
     except UsageError as error:
-        told = renamed(error.marked, keys)
-        if told == error.marked:
+        marked = renamed(error.marked, keys)
+        if marked == error.marked:
             raise
         raise UsageError(
-            told, file=shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))
+            marked, file=shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))
         ) from error
 
 
@@ -153,9 +155,9 @@ def study_baseline(
     gold = gold_file(folder)
     own = folder.path / folder.plan.dataset
     imports = read_imports(folder)
-    others = [one for one in folder.plan.arms if one in imports.tables.keys() - {name} and arm is None]
+    others = [other for other in folder.plan.arms if other in imports.tables.keys() - {name} and arm is None]
     with _keys_of_the_plan(folder):
-        made = baseline(
+        result = baseline(
             responses or study_responses(folder, arm=name),
             dataset=shown(own) if own.exists() else folder.plan.dataset,
             gold=gold,
@@ -167,11 +169,11 @@ def study_baseline(
                 minimum_hourly=group.pay.minimum_per_hour,
             ),
         )
-    platforms = {one.platform for one in imports.files if one.arm == name}
-    made = made.with_plan(plan_files(folder), platforms.pop() if len(platforms) == 1 else None)
+    platforms = {file.platform for file in imports.files if file.arm == name}
+    result = result.with_plan(plan_files(folder), platforms.pop() if len(platforms) == 1 else None)
     beside = {other: study_baseline(folder, arm=other) for other in others}
     words = ["merilo", "study", "baseline", shown(folder.path), *(["--arm", name] if arm else [])]
-    return made.with_command(shlex.join(words)).beside(name, beside)
+    return result.with_command(shlex.join(words)).beside(name, beside)
 
 
 def plan_files(folder: StudyFolder) -> dict[str, bytes]:
@@ -181,8 +183,8 @@ def plan_files(folder: StudyFolder) -> dict[str, bytes]:
     }
     if FROZEN_FILE in files:
         changes: list[Json] = [
-            {"what": one.what, "frozen": one.frozen, "now": one.now, "decision": one.decision}
-            for one in changes_since_freeze(folder.path)
+            {"what": change.what, "frozen": change.frozen, "now": change.now, "decision": change.decision}
+            for change in changes_since_freeze(folder.path)
         ]
         files[CHANGES_FILE] = f"{indented(changes)}\n".encode()
     return files

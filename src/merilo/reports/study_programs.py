@@ -58,15 +58,15 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
         MissingPartError: no sandbox works on this machine.
     """
     hashes = {}
-    for one in folder.items():
-        if not has_gold(one.item):
+    for task in folder.items():
+        if not has_gold(task.item):
             raise DataError(
-                f"the results of the tests of item {one.item.id} are closed, so the programs that "
+                f"the results of the tests of item {task.item.id} are closed, so the programs that "
                 "people wrote cannot be judged "
                 "here: the owner of the results can judge them with 'merilo code score'",
                 file=shown(folder.path / ITEMS_FILE),
             )
-        hashes[one.item.id] = sha256(item_lines([one]).encode()).hexdigest()
+        hashes[task.item.id] = sha256(item_lines([task]).encode()).hexdigest()
     rows = [cast("dict[str, Json]", value) for _, value in json_lines(answers)]
     asked = {
         (str(row["answer"]), hashes[cast("str | int", row["id"])]): row["id"]
@@ -75,7 +75,7 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
     }
     path = answers_file(folder, f"{arm}.verdicts")
     verdicts = _known_verdicts(path)
-    if missing := {one: item for one, item in asked.items() if one not in verdicts}:
+    if missing := {pair: item for pair, item in asked.items() if pair not in verdicts}:
         verdicts |= _judged(folder, missing)
     judged = [
         row

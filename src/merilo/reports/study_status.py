@@ -218,7 +218,7 @@ def _who_may_answer(folder: StudyFolder, group: Arm, tests: pl.DataFrame) -> dic
     N is the number of experts who have answered items of the domain, or the overlap if that is larger; k counts marks,
     and authors: those to whom the site did not show the item, or else those whom the item names.
     """
-    items = {str(one.item.id): one.item for one in folder.items()}
+    items = {str(task.item.id): task.item for task in folder.items()}
     field = author_field(list(items.values()))
     domains = {name: domain_of(item, group.domain) for name, item in items.items()}
     named = tests.with_columns(pl.col(ID).replace_strict(domains, default="").alias("domain"))

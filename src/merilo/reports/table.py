@@ -110,8 +110,8 @@ def render(sections: Iterable[Section], form: Form, language: Language = "en") -
     if form == "html":
         return "\n".join(html_section(section, language) for section in sections)
     sections = [
-        one._replace(tables=tuple(without_empty(table, bars=False) for table in one.tables))
-        for one in sections
+        section._replace(tables=tuple(without_empty(table, bars=False) for table in section.tables))
+        for section in sections
     ]
     parts = {"markdown": _markdown, "latex": _latex, "csv": _csv}[form]
     return "\n\n".join(part for section in sections for part in parts(section, language) if part)
