@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -168,7 +168,12 @@ def _agrees(sentences: Sequence[str]) -> bool:
 def export_(
     study: StudyArgument,
     *,
-    platform: Annotated[Platform, typer.Option(help="The platform.")],
+    platform: Annotated[
+        Literal[Platform, "page"],
+        typer.Option(
+            help="The platform; page: a file for each place of the study, which works without a network."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
     arm: ArmOption = None,
     language: LanguageOption = None,
@@ -204,11 +209,21 @@ def export_(
 
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
-    from merilo.cli.study_table import show_export  # noqa: PLC0415 - the help needs no writers
-    from merilo.studies.study_export import export_study  # noqa: PLC0415
+    from merilo.cli.study_table import show_export, show_pages  # noqa: PLC0415 - the help needs no writers
+    from merilo.studies.study_export import arm_of, export_study  # noqa: PLC0415
 
     folder = open_study(study)
     check_places(_files(folder), json_to, out, force=force)
+    if platform == "page":
+        from merilo.site.offline_pages import export_pages  # noqa: PLC0415 - slow
+        from merilo.site.served_study import load_study  # noqa: PLC0415
+
+        served = load_study(folder, arm_of(folder, arm)[0])
+        pages = export_pages(
+            served, out, language=language, experts=expert or (), domains=domain or (), force=force
+        )
+        deliver(json_to, pages.to_dict, partial(show_pages, pages, out))
+        return 0
     export = export_study(
         folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
         experts=expert or (), domains=domain or (), force=force,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from merilo.cli.output import number, show, show_table
 from merilo.people.cost import paid_work
@@ -18,6 +18,9 @@ from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
 from merilo.studies.plan_types import Study
 from merilo.studies.study_export import ExportedStudy
 from merilo.text import Text, joined
+
+if TYPE_CHECKING:
+    from merilo.site.offline_pages import ExportedPages
 
 #: How many differences between control items and the test are printed; the JSON has all shares.
 _SHARES: Final = 6
@@ -116,6 +119,28 @@ def show_export(export: ExportedStudy, out: Path) -> None:
             "Set the overlap to {n}: {n:# person answers|# people answer} each task. The files: {folder}",
             n=export.overlap,
             folder=out,
+        )
+    )
+
+
+def show_pages(pages: ExportedPages, out: Path) -> None:
+    """Print how many places a study without a server has, and what to do with their pages."""
+    tests = [place.tests for place in pages.places]
+    show(
+        Text(
+            "{n:# page|# pages} in {folder}, each for one person: {fewest} to {most} items, every item on "
+            "{overlap:# page|# pages}",
+            n=len(tests),
+            folder=out,
+            fewest=min(tests),
+            most=max(tests),
+            overlap=pages.overlap,
+        )
+    )
+    show(
+        Text(
+            "Send each person one page. They send back one file, which 'merilo study import' reads. Export pages to "
+            "experts of one arm by name with --expert."
         )
     )
 

@@ -239,12 +239,27 @@ def import_files(
                 encoding=encoding,
             )
             fresh.append((path, described, replies))
+        _refuse_second_copies([*read, *((described, replies) for _, described, replies in fresh)])
         for path, described, _ in fresh:
             _keep_copy(folder, path, described)
         read += [(described, replies) for _, described, replies in fresh]
         added = tuple(described for _, described, _ in fresh)
         people = {**before.people, **dict(counted.values())}
         return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read, people))
+
+
+def _refuse_second_copies(files: Sequence[tuple[ImportedFile, FileReplies]]) -> None:
+    """Refuse a page without a server that was answered in two browsers: it is the place of one person."""
+    first: dict[str, tuple[str, str]] = {}
+    for described, replies in files:
+        for respondent, copy in replies.copies.items():
+            known, name = first.setdefault(respondent, (copy, described.name))
+            if known != copy:
+                raise DataError(
+                    f"answers {respondent}, which {name} answered in another browser: a page is for one person, so "
+                    "import one of the two files only",
+                    file=described.name,
+                )
 
 
 def _counts_in(folder: StudyFolder, path: Path, arms: Mapping[str, str]) -> tuple[str, Participation] | None:

@@ -21,6 +21,7 @@ from merilo.responses import SIGNALS
 from merilo.settings import Platform
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
+from merilo.studies.sealed_answers import page_copies
 from merilo.studies.study_tasks import StudyTasks
 from merilo.wording import listed, shortened, shown
 
@@ -51,6 +52,7 @@ class FileReplies:
         withdrawn: the rows of rejected and skipped pages, which take back what an earlier file says of them.
         rows: rows of the file with a task.
         left_out: reason -> rows that are no answers: rejected, not submitted, training.
+        copies: respondent -> the browser's copy of their page, if the file is of a page without a server.
     """
 
     arm: str
@@ -58,6 +60,7 @@ class FileReplies:
     withdrawn: pl.DataFrame
     rows: int
     left_out: Mapping[str, int]
+    copies: Mapping[str, str]
 
 
 def file_replies(
@@ -74,9 +77,10 @@ def file_replies(
 
     Raises:
         InputError: the file is incomplete, is not an export of the platform, or holds no tasks of a study.
-        DataError: a row is of another study, or a task is not in the study.
+        DataError: a row is of another study, a task is not in the study, or the file of a page was changed.
     """
     _refuse_cut(path, platform)
+    copies = page_copies(path, tasks.ids.key) if platform == "table" else {}
     rows = _rows(path, platform, encoding)
     arm = _arm(rows, arms, path)
     known = [task.id for task in (*tasks.tests, *tasks.controls, *tasks.training)]
@@ -97,7 +101,9 @@ def file_replies(
     for row in answers.filter(pl.col("respondent").is_null())["row"].head(1):
         raise InputError("the answer has no annotator", file=shown(path), row=row)
     withdrawn = rows.filter(pl.col("dropped").is_not_null()).select(*_reply())
-    return FileReplies(arm, answers.select(*_reply()), withdrawn, rows.height, dict(sorted(left_out.items())))
+    return FileReplies(
+        arm, answers.select(*_reply()), withdrawn, rows.height, dict(sorted(left_out.items())), copies
+    )
 
 
 def _reply() -> list[pl.Expr]:

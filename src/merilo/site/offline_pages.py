@@ -1,0 +1,333 @@
+"""A study without a server: a page for each place, which works offline in any browser and gives back one file.
+
+The places are dealt out beforehand, so that every item gets exactly the planned number of people. A page holds the
+instruction, the training and the tasks of its place; it holds no gold answer of the test or of a control item.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from heapq import heapify, heappop, heappush
+from importlib.resources import files
+from itertools import count
+from math import ceil
+from mimetypes import guess_type
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from merilo.atomic_write import new_folder, write_files
+from merilo.errors import DataError, UsageError, argument
+from merilo.files import sha256 as file_sha256
+from merilo.metrics.answers import alternatives
+from merilo.site.annotation_site import PAGES
+from merilo.site.consent_facts import consent_facts
+from merilo.site.item_form import LONGEST_ANSWER, asked_prompt, field_of, prompt_html
+from merilo.site.served_study import ServedStudy
+from merilo.statistics.planning import people_needed
+from merilo.strict_json import Json, indented
+from merilo.studies.instruction import SKIP_OWN
+from merilo.studies.plan_file import plan_path
+from merilo.studies.sealed_answers import page_key
+from merilo.studies.study_export import EXPORT_FILE
+from merilo.text import Language, Text, markup
+from merilo.wording import listed
+
+#: What the consent page of a page without a server says; of a site it says other things.
+_CONSENT: Final = (
+    Text(
+        "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
+    ),
+    Text(
+        "This page works without a network. Your answers and their times stay in this browser until you save them as a "
+        "file at the end and send it back. The file does not hold your name or address."
+    ),
+    Text("Taking part is voluntary: you can stop at any time and later go on from the same place in the same browser."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DealtPlace:
+    """What one person of the study gets.
+
+    Attributes:
+        respondent: the name of the place, or the expert whom it is for; the answers carry it.
+        tasks: the numbers of test and control items, in their order.
+        tests: how many of them are items of the test.
+        domains: the domains of the items; empty for all.
+    """
+
+    respondent: str
+    tasks: tuple[int, ...]
+    tests: int
+    domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPages:
+    """The result of an export.
+
+    Attributes:
+        arm: the group of annotators.
+        overlap: how many people answer an item.
+        training: training items on each page.
+        places: the places, whose pages are called like them.
+    """
+
+    arm: str
+    overlap: int
+    training: int
+    places: tuple[DealtPlace, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the description as JSON; it tells no task of a place."""
+        return {
+            "platform": "page",
+            "arm": self.arm,
+            "overlap": self.overlap,
+            "training": self.training,
+            "places": [
+                {
+                    "file": file_name(place), "respondent": place.respondent, "tests": place.tests,
+                    "controls": len(place.tasks) - place.tests, "domains": [*place.domains],
+                }
+                for place in self.places
+            ],
+        }  # fmt: skip
+
+
+def file_name(place: DealtPlace) -> str:
+    """Return the name of the file of a place's page; a person's name keeps only letters and digits."""
+    name = re.sub(r"[^\w-]+", "-", place.respondent).strip("-")[:60]
+    return f"{name or 'expert'}.html"
+
+
+def export_pages(
+    study: ServedStudy,
+    out: Path,
+    *,
+    language: str | None = None,
+    experts: Sequence[str] = (),
+    domains: Sequence[str] = (),
+    force: bool = False,
+) -> ExportedPages:
+    """Write a page for each place of a study into a new folder.
+
+    Args:
+        study: the group of annotators.
+        out: the folder.
+        language: the language of the pages; by default, the first of the plan.
+        experts: experts who get a page of their own, with every item that they did not write.
+        domains: the domains whose items are written; by default all.
+        force: replace an existing folder.
+
+    Raises:
+        UsageError: there is no such domain or language.
+        DataError: an expert has no item to answer, two pages would have one name, or a task's file is missing.
+        OutputError: the folder exists or cannot be written.
+    """
+    chosen: Language = "en" if (language or study.languages[0]) == "en" else "ru"
+    if (language or chosen) not in study.languages:
+        raise UsageError(
+            f"the study has no instruction in '{language}', only in {listed(list(study.languages))}",
+            field=argument("language"),
+        )
+    study.check_domains(domains or study.domains)
+    places = tuple(_of_experts(study, experts, domains) if experts else _dealt(study, domains))
+    names = [file_name(place) for place in places]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(
+            f"two pages would be called {twice[0]}: give the experts names that differ in letters"
+        )
+    exported = ExportedPages(study.arm_name, study.rules.overlap, len(study.training), places)
+    described = {
+        "study": study.key, "plan_sha256": file_sha256(plan_path(study.folder.path)), **exported.to_dict(),
+    }  # fmt: skip
+    with new_folder(out, force=force) as hidden:
+        for place, name in zip(places, names, strict=True):  # one at a time: pages with films are large
+            write_files(hidden, {name: place_page(study, place, chosen).encode()})
+        write_files(hidden, {EXPORT_FILE: (indented(described) + "\n").encode()})
+    return exported
+
+
+def _of_experts(study: ServedStudy, experts: Sequence[str], domains: Sequence[str]) -> Iterable[DealtPlace]:
+    """Yield a place for each expert: all items of the domains but their own."""
+    for seed, name in enumerate(dict.fromkeys(experts)):
+        withheld = study.withheld(name, domains)
+        tests = [number for number in range(study.rules.tests) if number not in withheld]
+        if not tests:
+            raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
+        order = _shuffled(study, _units(study, tests), seed)
+        yield DealtPlace(name, _with_controls(study, order, seed, withheld), len(tests), tuple(domains))
+
+
+def _dealt(study: ServedStudy, domains: Sequence[str]) -> Iterable[DealtPlace]:
+    """Yield places so that each item is on exactly as many pages as the plan has people for it.
+
+    The experts of a domain get the items of that domain only.
+    """
+    by_domain = [(name,) for name in study.domains if name in (domains or study.domains)]
+    numbers = count(1)
+    for chosen in by_domain if study.arm.domain else [()]:
+        withheld = study.withheld("", chosen)
+        tests = [number for number in range(study.rules.tests) if number not in withheld]
+        needed = people_needed(len(tests), study.rules.overlap, min(study.arm.items_per_person, len(tests)))
+        if study.arm.people:
+            needed = max(study.rules.overlap, ceil(study.arm.people * len(tests) / study.rules.tests))
+        for dealt in _hands(study, _units(study, tests), needed):
+            seed = next(numbers)
+            order = _shuffled(study, dealt, seed)
+            yield DealtPlace(
+                f"place-{seed:03d}", _with_controls(study, order, seed, withheld), len(order), chosen
+            )
+
+
+def _units(study: ServedStudy, tests: Sequence[int]) -> list[list[int]]:
+    """Divide items into what one person answers in order: the turns of a dialogue, or an item."""
+    units: dict[tuple[int, int], list[int]] = {}
+    for number in tests:
+        dialogue, _ = study.turns[number]
+        units.setdefault((dialogue, 0) if dialogue else (0, number), []).append(number)
+    return [sorted(unit, key=lambda number: study.turns[number]) for unit in units.values()]
+
+
+def _hands(study: ServedStudy, units: list[list[int]], places: int) -> list[list[list[int]]]:
+    """Deal each unit to as many places as the overlap says, always to those that have the fewest items."""
+    random = Random(f"places {study.rules.seed} {study.key}")  # noqa: S311 - a draw that can be repeated
+    hands: list[list[list[int]]] = [[] for _ in range(min(places, study.rules.overlap * len(units)))]
+    fewest = [(0, random.random(), at) for at in range(len(hands))]
+    heapify(fewest)
+    for unit in random.sample(units, len(units)):
+        chosen = [heappop(fewest) for _ in range(study.rules.overlap)]
+        for load, _, at in chosen:
+            hands[at].append(unit)
+            heappush(fewest, (load + len(unit), random.random(), at))
+    return hands
+
+
+def _shuffled(study: ServedStudy, units: list[list[int]], seed: int) -> list[int]:
+    random = Random(f"page {study.rules.seed} {study.key} {seed}")  # noqa: S311 - an order that can be repeated
+    return [number for unit in random.sample(units, len(units)) for number in unit]
+
+
+def _with_controls(
+    study: ServedStudy, tests: Sequence[int], seed: int, withheld: Iterable[int]
+) -> tuple[int, ...]:
+    """Put control items among the items as the site does: at a random place of each stretch, none twice."""
+    had, order, left = {*withheld}, list[int](), [*tests]
+    while left:
+        control = None
+        if study.rules.control_at(seed, len(order) + 1):
+            control = study.rules.next_control(seed, had)
+        order.append(left.pop(0) if control is None else control)
+        had.add(order[-1])
+    return tuple(order)
+
+
+def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str:
+    """Return the page of a place: one HTML file with its style, script, media and tasks, and nothing to load."""
+    room = files("merilo.site").joinpath("static")
+    style, script = (room.joinpath(name).read_text("utf-8") for name in ("annotator.css", "offline.js"))
+    size, mine = study.rules.on_screen, SKIP_OWN[language]
+
+    def sentence(english: str | Text, **values: Any) -> Markup:  # noqa: ANN401 - values of any type
+        return markup(english, language, **values)
+
+    def forms(numbers: Sequence[int], size: int) -> list[list[dict[str, Any]]]:
+        items = [_item(study, number, at, language) for at, number in enumerate(numbers, start=1)]
+        return [items[start : start + size] for start in range(0, len(items), size)]
+
+    return PAGES.get_template(
+        "offline.html.j2"
+    ).render(
+        _=sentence,
+        language=language,
+        study=study,
+        place=place,
+        texts=_CONSENT,
+        facts=consent_facts(study, len(place.tasks)),
+        instruction=Markup(study.instructions[language]),  # noqa: S704 - by `html_of`
+        training=forms(study.training, 1),
+        tasks=forms(place.tasks, size),
+        style=Markup(style),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=Markup(json.dumps(_data(study, place, language)).replace("<", "\\u003c")),  # noqa: S704 - no "<"
+        mine=mine[0].upper() + mine[1:],
+        longest=LONGEST_ANSWER,
+        longest_comment=0,
+        error="",
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _item(study: ServedStudy, number: int, at: int, language: Language) -> dict[str, Any]:
+    """Return a task for the template."""
+    task = study.tasks[number]
+    return {
+        "task": task,
+        "place": at,
+        "field": field_of(task),
+        "asked": asked_prompt(task),
+        "prompt": _embedded(study, prompt_html(study, task, language, with_options=False)),
+        "hidden_text": None,
+        "signals": False,
+        "fault": "",
+        "typed": [],
+        "comment": "",
+    }
+
+
+def _embedded(study: ServedStudy, prompt: Markup) -> Markup:
+    """Put the files of a prompt into the page, in place of their addresses on a site."""
+
+    def data(address: re.Match[str]) -> str:
+        content = study.media[address[1]].read_bytes()
+        kind = guess_type(address[1])[0] or "application/octet-stream"
+        return f'src="data:{kind};base64,{b64encode(content).decode()}"'
+
+    address = rf'src="{re.escape(study.path)}media/([\w.]+)"'
+    return Markup(re.sub(address, data, str(prompt)))  # noqa: S704 - escaped by `prompt_html`
+
+
+def _data(study: ServedStudy, place: DealtPlace, language: Language) -> dict[str, Json]:
+    """Return what the script needs; of known answers it has those of the training only, which it shows."""
+    plan, numbers = study.folder.plan, (*study.training, *place.tasks)
+    tasks = [study.tasks[number] for number in numbers]
+    training: dict[str, Json] = {}
+    for number in study.training:
+        task = study.tasks[number]
+        known = [text.strip() for text in alternatives(task.known or "", task.alternatives)]
+        training[task.id] = {"known": [*known], "hint": task.hint or ""}
+    return {
+        "study": study.key,
+        "respondent": place.respondent,
+        "keys": {task.id: page_key(study.secret, place.respondent, task.id) for task in tasks},
+        "dialogues": {task.id: task.dialogue for task in tasks if task.dialogue},
+        "training": training,
+        "needed": ceil(study.rules.threshold * len(study.training) - 1e-9),
+        "told": bool(plan.training and plan.training.feedback),
+        "alike": plan.baseline.min_control_score if study.declared.answer.kind == "text" else 1,
+        "limit": study.rules.time_limit,
+        "texts": {
+            name: text.in_language(language)
+            for name, text in {
+                "right": Text("Right"),
+                "wrong": Text("Wrong"),
+                "missing": Text("The answer is missing. Give an answer and send it again."),
+                "over": Text("The time for the task before this one is over: it has no answer."),
+                "answer": Text("Your answer"),
+            }.items()
+        },
+    }
