@@ -30,7 +30,7 @@ from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
 from merilo.site.status import site_status
-from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
+from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study
 
 OVERLAP = 5
 PLAN = """\
@@ -41,7 +41,7 @@ languages: [ru]
 source: {{file: test.json, sha256: "0"}}
 arms:
   people: {{kind: basic, overlap: {overlap}, items_per_page: 1, items_per_person: 100000, pay: {{per_page: 0.05}}}}
-subset: {{all: true, size: {size}, of: {size}}}
+subset: {{size: {size}, of: {size}}}
 controls: {{every: 20}}
 instruction: {{ru: instruction.ru.md}}
 """
@@ -63,7 +63,7 @@ def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
         (path / name).write_text("", encoding="utf-8")
     folder = open_study(path)
     for name, held in folder_items.items():
-        (path / name).write_text(item_lines(study_items(held, folder.declared())), encoding="utf-8")
+        (path / name).write_text(item_lines(held, folder.declared()), encoding="utf-8")
     freeze_plan(folder, day="2026-01-12", force=True)
     chance, start = random.Random(1), 1_790_000_000_000
     study = load_study(folder, "people")

@@ -133,8 +133,8 @@ REQUIREMENTS = [
     Requirement(PEOPLE, "the number of tasks on a page is the author's choice", "study.yaml: arms.people.items_per_page",
         lambda run: run.plan["arms"]["people"]["items_per_page"] == 10),
 
-    Requirement(CONTROLS, "one task in twenty is a control item", "study.yaml: controls.share; controls.jsonl",
-        lambda run: run.plan["controls"]["share"] == 0.05 and len(run.controls) == ceil(ASKED / 19)),
+    Requirement(CONTROLS, "one task in twenty is a control item", "study.yaml: controls.every; controls.jsonl",
+        lambda run: run.plan["controls"]["every"] == 20 and len(run.controls) == ceil(ASKED / 19)),
     Requirement(CONTROLS, "their answers are known beforehand", "study: controls.jsonl, outputs",
         lambda run: all(one["outputs"] in "ABCD" for one in run.controls)),
     Requirement(CONTROLS, "they are not items of the test", "study: controls.jsonl, items.jsonl",

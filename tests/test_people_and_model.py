@@ -26,11 +26,12 @@ def study(tmp_path: Path) -> Path:
 def test_a_study_its_people_and_a_model_meet_in_one_comparison_and_one_page(
     study: Path, tmp_path: Path
 ) -> None:
+    from merilo.datasets.rendering import render
     from merilo.studies.study_folder import open_study
 
-    shown = open_study(study).items()
-    gold = {one.prompt: str(one.item.outputs) for one in shown}
-    wrong = shown[0].prompt
+    folder = open_study(study)
+    gold = {render(item, folder.declared()): str(item.outputs) for item in folder.items()}
+    wrong = next(iter(gold))
 
     def script(asked: Asked) -> Answers:
         right = gold[asked.text]

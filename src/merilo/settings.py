@@ -517,7 +517,13 @@ class CreateSettings(CheckedSettings):
         Help("Whom to ask. Default: taken from the dataset's knowledge skills.", STUDY),
     ] = None
     controls: Annotated[
-        Path | None, Help("A file of items with known answers. Default: the dataset's shots.", STUDY)
+        Path | None,
+        Help(
+            "A file of items with known answers, or how many to take of the items that are not drawn. Default: the "
+            "dataset's shots.",
+            STUDY,
+            "FILE|N",
+        ),
     ] = None
     control_share: Annotated[
         float,
@@ -526,7 +532,13 @@ class CreateSettings(CheckedSettings):
         Help("The share of control items.", STUDY),
     ] = 0.05
     training: Annotated[
-        Path | None, Help("A file of training items, which annotators answer first, with feedback.", STUDY)
+        Path | None,
+        Help(
+            "Training items, which annotators answer first, with feedback: a file, or how many to take of the items "
+            "that are not drawn.",
+            STUDY,
+            "FILE|N",
+        ),
     ] = None
     name: Annotated[str | None, Help("The study's name. Default: the dataset's name.", OUTPUT)] = None
 

@@ -47,13 +47,13 @@ def test_a_typing_mistake_is_named_with_its_line_and_the_nearest_key(data: Path,
     line = next(number for number, text in enumerate(plan.read_text().splitlines(), 1) if "overlp" in text)
     checked = merilo("study", "validate", out)
     assert checked.status == 1
-    said = f"study.yaml, line {line}, arms.people.overlp: is not a key of the plan; did you mean 'overlap'?"
+    said = f"study.yaml, row {line}, arms.people.overlp: is not a key of the plan; did you mean 'overlap'?"
     assert checked.out.splitlines() == [said, f"{out}: invalid: 1 problem"]
     listed = merilo("study", "validate", out, "--json", "-").json
     assert listed["problems"] == [
         {
             "file": "study.yaml",
-            "line": line,
+            "row": line,
             "field": "arms.people.overlp",
             "message": "is not a key of the plan; did you mean 'overlap'?",
         }

@@ -21,7 +21,7 @@ PLAN: dict[str, Any] = {
     "arms": {"people": {"kind": "basic", "overlap": 5, "time_limit": 61, "skip_own": False}},
     "restrictions": [{"ru": "Не ищите ответ в интернете.", "en": "Do not search the internet."}],
     "subset": {"size": 100, "of": 5001, "fields": ["domain", "length"], "method": "balanced"},
-    "controls": {"share": 0.05, "every": 20, "min_accuracy": 0.5},
+    "controls": {"every": 20},
     "training": {"threshold": 0.8},
 }
 

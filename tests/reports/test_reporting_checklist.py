@@ -9,7 +9,7 @@ from report_contents import CONTENT, record
 
 from merilo.errors import DataError
 from merilo.reports.checklist import answers, checklist_markdown, questions
-from merilo.studies.plan_file import CHECKLIST_NUMBERS
+from merilo.studies.plan_file import author_questions
 
 FULL: dict[str, Any] = {
     **CONTENT,
@@ -27,8 +27,8 @@ PLAN: dict[str, Any] = {
     "seed": 7,
     "arms": {"people": {"kind": "basic", "overlap": 5, "items_per_page": 20, "pay": {"per_page": 0.029, "currency": "USD"}, "time_limit": None, "skip_own": False}},
     "restrictions": [{"ru": "Не используйте нейросети.", "en": "Do not use neural networks."}],
-    "subset": {"all": False, "size": 100, "of": 500, "fields": ["length"], "method": "balanced"},
-    "controls": {"file": "controls.jsonl", "share": 0.05, "every": 20, "min_accuracy": 0.5},
+    "subset": {"size": 100, "of": 500, "fields": ["length"], "method": "balanced"},
+    "controls": {"file": "controls.jsonl", "every": 20},
     "training": {"file": "training.jsonl", "threshold": 0.8, "feedback": True},
     "instruction": {"ru": "instruction_ru.md", "en": "instruction_en.md"},
     "assumptions": {"expected": 0.9, "power": 0.8},
@@ -41,7 +41,7 @@ FROZEN = {"date": "2026-11-22", "hash": "ab12"}
 
 def test_the_questions_have_the_numbers_that_a_plan_may_answer() -> None:
     assert len(questions()) == 71
-    assert tuple(questions()) == CHECKLIST_NUMBERS
+    assert [*questions()] == author_questions()["numbers"].split()
 
 
 def test_what_only_the_author_knows_is_left_to_the_author() -> None:

@@ -77,7 +77,7 @@ def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
 
     def made(name: str = "bps", folder: str = "study", **more: object) -> StudyFolder:
         study = bundled_study(tmp_path / folder, name, **more)
-        weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+        weights = "".join(f"{one.id},all,1\n" for one in study.items())
         (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
         freeze_plan(study, day="2026-01-12", force=True)
         return study

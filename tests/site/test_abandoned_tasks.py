@@ -163,7 +163,7 @@ def panel_study(folder: Path, count: int, overlap: int) -> StudyFolder:
     text = plan.read_text("utf-8").replace("items_per_page: 1", "items_per_page: 1\n    items_per_person: 10")
     plan.write_text(text, encoding="utf-8")
     study = open_study(study.path)
-    rows = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    rows = "".join(f"{one.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12")
     return study

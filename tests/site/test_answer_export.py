@@ -34,8 +34,7 @@ def answered_by(
 ) -> None:
     """Let people answer everything rightly, or with the texts; the first ones are then excluded by the author."""
     gold = {
-        task.id: str(one.item.outputs)
-        for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
+        task.id: str(one.outputs) for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
     }
     journal = Journal(database_url(folder.path, database))
     assert journal.take()

@@ -36,7 +36,7 @@ demographics:
 
 
 def with_consent(folder: StudyFolder, **changes: str) -> StudyFolder:
-    return refrozen(in_two_languages(folder), **{"subset: {all": f"{CONSENT}subset: {{all"}, **changes)
+    return refrozen(in_two_languages(folder), **{"subset: {size": f"{CONSENT}subset: {{size"}, **changes)
 
 
 def said(site: AnnotationSite) -> list[tuple[object, ...]]:
@@ -180,7 +180,9 @@ def plain(page: Path) -> str:
 def test_the_freeze_names_what_the_consent_lacks_and_pay_below_the_minimum(frozen: Frozen) -> None:
     study = with_consent(
         frozen(),
-        **{"per_page: 0.05": "minimum_per_hour: 3.0, per_page: 0.05", "every: 5": "every: 5, share: 0.2"},
+        **{
+            "per_page: 0.05": "minimum_per_hour: 3.0, per_page: 0.05",
+        },
     )
     warnings = " ".join(merilo("study", "validate", study.path, "--json", "-").json["warnings"])
     assert "lack consent.purpose.en, consent.data, consent.kept" in warnings

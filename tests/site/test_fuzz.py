@@ -30,7 +30,7 @@ STEPS = 500
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     study = bundled_study(tmp_path_factory.mktemp("fuzz") / "study", experts=True)
-    weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    weights = "".join(f"{one.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
     return study

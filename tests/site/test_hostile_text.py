@@ -47,7 +47,7 @@ def frozen_study(path, **more: object) -> StudyFolder:
     )
     weights = io.StringIO()
     csv.writer(weights).writerows(
-        [["id", "stratum", "weight"], *([one.item.id, "all", 1] for one in study.items())]
+        [["id", "stratum", "weight"], *([one.id, "all", 1] for one in study.items())]
     )
     (study.path / "weights.csv").write_text(weights.getvalue(), encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from merilo.datasets import dataset
-from merilo.datasets.rendering import Media, render
+from merilo.datasets.rendering import Media
 from merilo.items import Item
 from merilo.site.item_form import ItemField, answer_in, asked_prompt, field_of, prompt_html
 from merilo.site.served_study import load_study
-from merilo.studies.study_folder import StudyFolder, StudyItem
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import AnswerForm, StudyTask, TaskIds, tasks_of
 
 Frozen = Callable[..., StudyFolder]
@@ -124,8 +124,7 @@ def test_options_are_in_the_buttons_and_the_rest_of_the_prompt_stands_once(
     item = Item(
         1, template, {field: {**texts, **options}[field] for field in declared.fields}, "A", {"id": 1}
     )
-    study = StudyItem(item, render(item, declared))
-    (task,) = tasks_of([study], "test", declared, TaskIds("x", 0, (item,)))
+    (task,) = tasks_of([item], "test", declared, TaskIds("x", 0, (item,)))
     shown = asked_prompt(task)
     assert (shown.text, shown.cue, shown.heading) == asked
     assert "".join(option.sign for option in task.options) == signs

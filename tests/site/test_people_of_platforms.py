@@ -45,7 +45,7 @@ def panel(tmp_path: Path) -> Callable[..., StudyFolder]:
         pay = {"per_page": 0.05, "screening": 0.3, "currency": "USD", **pay}
         text = re.sub("pay: .*", f"pay: {json.dumps(pay)}", plan.read_text("utf-8"))
         plan.write_text(text.replace("    pay:", f"{more}    pay:"), encoding="utf-8")
-        weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+        weights = "".join(f"{one.id},all,1\n" for one in study.items())
         (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
         study = open_study(study.path)
         freeze_plan(study, day="2026-01-12", force=True)

@@ -17,7 +17,7 @@ from merilo.studies.study_folder import freeze_plan
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedSite]:
     folder = bundled_study(tmp_path_factory.mktemp("raw") / "study")
-    weights = "".join(f"{one.item.id},all,1\n" for one in folder.items())
+    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
     (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(folder, day="2026-01-12", force=True)
     with attacked_site(

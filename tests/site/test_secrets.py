@@ -78,7 +78,7 @@ def secret_study(path: Path, name: str) -> tuple[StudyFolder, set[str]]:
     if name == "rutie":
         plan = study.path / "study.yaml"
         plan.write_text(plan.read_text("utf-8").replace("controls: {every: 5}\n", ""), encoding="utf-8")
-    rows = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    rows = "".join(f"{one.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
     return study, words
@@ -244,7 +244,7 @@ def test_ids_of_control_items_look_like_the_others_and_lie_between_them(tmp_path
         Item(f"c{n}", "Сколько будет {inputs}?", f"{n} + 2", str(n + 2), {"id": f"c{n}"}) for n in range(60)
     ]
     study = study_of(tmp_path / "study", items, controls, dataset_name="simplear")
-    rows = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    rows = "".join(f"{one.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
     with opened_site(study) as site:

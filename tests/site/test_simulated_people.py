@@ -13,7 +13,7 @@ from merilo.studies.study_folder import StudyFolder, freeze_plan
 @pytest.fixture
 def study(tmp_path: Path) -> StudyFolder:
     folder = bundled_study(tmp_path / "study")
-    weights = "".join(f"{one.item.id},all,1\n" for one in folder.items())
+    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
     (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(folder, day="2026-01-12", force=True)
     return folder

@@ -128,7 +128,7 @@ def frozen_study(folder: Path, shape: Shape) -> StudyFolder:
         folder, tests, controls, dataset_name=shape.name, training=training, page=shape.page,
         overlap=shape.overlap, experts=shape.arm == "experts",
     )  # fmt: skip
-    weights = "".join(f"{one.item.id},all,1\n" for one in made.items())
+    weights = "".join(f"{one.id},all,1\n" for one in made.items())
     (folder / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(made, day="2026-01-12", force=True)
     return open_study(folder)
@@ -142,8 +142,7 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
     """Let everybody answer in turn, and some break off: times, orders and repetitions are as on the site."""
     random, now, wrong = Random(shape.name), START, cycle(shape.wrong)
     gold = {
-        task.id: str(one.item.outputs)
-        for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
+        task.id: str(one.outputs) for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
     }
     journal = Journal(database_url(folder.path, None))
     assert journal.take()

@@ -33,7 +33,7 @@ def frozen_study(folder: Path, items: int, **more: object) -> StudyFolder:
         for n in range(items)
     ]
     study = study_of(folder, questions, bundled["shots"].items, dataset_name="chegeka", **more)  # type: ignore[arg-type]
-    weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    weights = "".join(f"{one.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
     return study

@@ -47,12 +47,12 @@ def test_people_judge_pairs_of_rudetox_in_three_studies_and_a_sentence_once(tmp_
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти.", "Уйди, пожалуйста."])
     shots = pairs(tmp_path / "known", ["Просим вас уйти отсюда.", "Сядьте, пожалуйста, в кресло."])
     studies = create_studies(data, tmp_path / "studies", controls=shots, name="judges")
-    asked = {project: [one.item.id for one in study.folder.items()] for project, study in studies.items()}
+    asked = {project: [item.id for item in study.folder.items()] for project, study in studies.items()}
     assert asked == {"meaning": [1, 2, 3], "fluent": [1, 2], "inoffensive": [1, 2]}
     for project, study in studies.items():
         assert problems(tmp_path / "studies" / project) == []
         assert study.folder.plan.study == f"judges-{project}"
-        assert all(one.item.outputs is None for one in study.folder.items())
+        assert all(item.outputs is None for item in study.folder.items())
 
 
 def test_sentences_that_classifiers_rate_are_no_control_items(tmp_path: Path) -> None:
@@ -85,18 +85,18 @@ def test_a_study_of_every_bundled_dataset_is_valid(
     assert study.plan == made.folder.plan
     original = {item.id: item for item in read_split(path)}
     items = study.items()
-    assert [one.item.id for one in items] == list(original)
+    assert [one.id for one in items] == list(original)
     for one in items:
-        assert one.prompt == render(original[one.item.id], CATALOGUE[name])
-        assert one.item.outputs == original[one.item.id].outputs
-    asked = set(comparable([one.item for one in items]))
-    assert not asked.intersection(comparable([one.item for one in study.controls()]))
+        assert render(one, CATALOGUE[name]) == render(original[one.id], CATALOGUE[name])
+        assert one.outputs == original[one.id].outputs
+    asked = set(comparable(items))
+    assert not asked.intersection(comparable(study.controls()))
     assert set(made.folder.plan.arms) == ({"people", "experts"} if CATALOGUE[name].expert else {"people"})
     for language in ("ru", "en"):
         text = study.instruction(language)
         assert all(rule.text(language) in text for rule in study.plan.restrictions)
         # An example is shown with its answer, so it must not be a control item.
-        assert not any(one.prompt in text for one in (*items, *study.controls()))
+        assert not any(render(one, CATALOGUE[name]) in text for one in (*items, *study.controls()))
 
 
 def test_a_folder_is_created_the_same_by_the_same_seed(lcs_file: Path, tmp_path: Path) -> None:
@@ -119,18 +119,11 @@ def test_an_expert_dataset_has_two_arms_and_its_cards_description(school: Path, 
     assert "Ответьте на школьный вопрос." in text
     assert "придуман" not in text  # only experts need the rule, and it is added to their page
     assert made.folder.plan.baseline.by == ("subject",)
+    assert {item.meta["subject"] for item in made.examples} == {"physics", "history", "law"}
+    assert not set(comparable(made.examples)) & set(comparable(made.folder.controls()))
     # Items of the study carry their template, so that the metadata's prompts are not needed.
-    assert made.folder.items()[0].prompt == "Test question 1? A or B?"
+    assert render(made.folder.items()[0], made.folder.declared()) == "Test question 1? A or B?"
     assert problems(made.folder.path) == []
-
-
-def test_examples_cover_every_domain_and_label(school: Path, create) -> None:
-    made = create(school)
-    assert made.examples.uncovered == ()
-    assert {item.meta["subject"] for item in made.examples.items} == {"physics", "history", "law"}
-    assert not set(comparable(made.examples.items)) & set(
-        comparable([one.item for one in made.folder.controls()])
-    )
 
 
 def test_without_a_skill_or_a_dataset_the_author_is_asked(school: Path, create) -> None:
@@ -168,12 +161,12 @@ def test_controls_of_a_file_get_ids_of_their_own_and_never_repeat_the_test(
     made = create(lcs_file, dataset="lcs", controls=own, control_share=0.2)
     controls = made.folder.controls()
     assert len(controls) == 15
-    assert not {str(one.item.id) for one in controls} & {str(item.id) for item in test}
+    assert not {str(one.id) for one in controls} & {str(item.id) for item in test}
     assert any("repeat questions of the test" in warning for warning in made.warnings)
     assert problems(made.folder.path) == []
     same = tmp_path / "same.json"
     write_splits(same, [Split("controls", test.items)])
-    with pytest.raises(DataError, match="has no item that can be a control item"):
+    with pytest.raises(DataError, match="has no item that can serve for controls"):
         create(lcs_file, dataset="lcs", controls=same)
 
 
@@ -182,11 +175,31 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
     own = tmp_path / "training.json"
     write_splits(own, [Split("training", shots.items[:6])])
     made = create(lcs_file, dataset="lcs", training=own)
-    training = set(comparable([one.item for one in made.folder.training()]))
+    training = set(comparable(made.folder.training()))
     assert len(training) == 6
-    assert not training & set(comparable([one.item for one in made.folder.controls()]))
-    assert not training & set(comparable(made.examples.items))
+    assert not training & set(comparable(made.folder.controls()))
+    assert not training & set(comparable(made.examples))
     assert "80\u00a0%" in made.folder.instruction("ru")
+
+
+def test_controls_and_training_come_from_the_items_that_were_not_drawn(
+    lcs_file: Path, tmp_path: Path, create
+) -> None:
+    entries = json.loads(lcs_file.read_text(encoding="utf-8"))
+    for entry in entries["data"]["test"][:6]:
+        entry["outputs"] = ""
+    lcs_file.write_text(json.dumps(entries), encoding="utf-8")
+    made = create(lcs_file, dataset="lcs", size=30, controls=Path("8"), training=Path("3"))
+    asked, *known = (
+        {item.inputs for item in items}
+        for items in (made.folder.items(), made.folder.controls(), made.folder.training())
+    )
+    assert [len(asked), *map(len, known)] == [30, 8, 3]
+    assert len(asked.union(*known)) == 41
+    assert known[0] | known[1] <= {entry["inputs"] for entry in entries["data"]["test"][6:]}
+    without = 6 - sum(item.outputs is None for item in made.folder.items())
+    assert f"items that are not drawn: {without} without one gold answer are not used" in made.warnings
+    assert problems(made.folder.path) == []
 
 
 @every(
@@ -236,7 +249,7 @@ def test_a_study_that_will_have_no_metric_says_so_before_people_are_paid(
 
 def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path, create) -> None:
     made = create(lcs_file, dataset="lcs", control_share=0.3)
-    assert (made.folder.plan.controls.every, made.folder.plan.controls.share) == (3, 0.333333)
+    assert made.folder.plan.controls.every == 3
     assert any("one task in 3 is a control item, a share of 0.333" in warning for warning in made.warnings)
     assert not any("a share of" in one for one in create(lcs_file, dataset="lcs", control_share=0.2).warnings)
 
@@ -251,6 +264,11 @@ def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path,
         ({"control_share": float("nan")}, "control_share must be a finite number"),
         ({"language": ("de",)}, "language must be"),
         ({"per_domain": 3}, "per_domain needs the field of the domain"),
+        ({"controls": Path("5")}, "controls: 0 of the 0 items that are not drawn can serve, not 5"),
+        (
+            {"training": Path("31"), "size": 30},
+            "training: 30 of the 30 items that are not drawn can serve, not 31",
+        ),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(
@@ -268,9 +286,7 @@ def test_wishes_that_cannot_be_met_are_refused(
         ("file: controls.jsonl", "file: control.jsonl", "controls.file: the file control.jsonl is missing"),
         ("fields: [", "fields: [domain, ", "subset.fields: no item has the field 'domain'; there are"),
         ("by: []", "by: [answr]", "baseline.by: no item has the field 'answr'; did you mean 'answer'?"),
-        ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset: all is true, but size is 50 of 60"),
-        ("min_accuracy: 0.5", "min_accuracy: 0.6", "baseline.min_control_accuracy: says 0.5, but controls.min_accuracy says 0.6"),
-        ("every: 20", "every: 5", "controls.every: one task in 5 is a share of 0.2, but share says 0.05"),
+        ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset.size: says 50 items, but items.jsonl has 60"),
         ("min_controls: 1", "min_controls: 4", "baseline.min_controls: is 4, but a person of 'people' gets at most 3 control items"),
         ("metric: acc", "metric: accuracy", "baseline"),
         ('"1.6": ""', '"1.61": ""', "checklist.1.61: is not a number of the checklist"),
@@ -284,7 +300,7 @@ def test_validate_names_what_an_edited_plan_contradicts(
     found = problems(made.folder.path)
     assert found, (old, new)
     assert message in found[0]
-    assert found[0].startswith("study.yaml, line ")
+    assert found[0].startswith("study.yaml, row ")
 
 
 def test_validate_names_files_that_were_damaged(lcs_file: Path, create) -> None:
@@ -295,11 +311,11 @@ def test_validate_names_files_that_were_damaged(lcs_file: Path, create) -> None:
     first["prompt"] = "Something else"
     (folder / "items.jsonl").write_text("\n".join([json.dumps(first), *items[1:]]), encoding="utf-8")
     assert problems(folder) == [
-        f"items.jsonl, line 1, prompt: item {first['meta']['id']}: the prompt is not what a model receives "
-        "(instruction and inputs give another text)"
+        f"items.jsonl, row 1, prompt: item {first['meta']['id']}: the prompt is not what instruction and inputs give, "
+        "which people and models get"
     ]
     (folder / "items.jsonl").write_text("\n".join([*items[:-1], items[-1][:20]]), encoding="utf-8")
-    assert problems(folder)[0].startswith("items.jsonl, line 60: is not JSON")
+    assert problems(folder)[0].startswith("items.jsonl, row 60: is not JSON")
     (folder / "items.jsonl").unlink()
     assert problems(folder) == ["items.jsonl: is missing"]
 
@@ -384,8 +400,8 @@ def test_a_plan_is_frozen_once(lcs_file: Path, create) -> None:
 
 def test_an_invalid_study_is_not_frozen(lcs_file: Path, create) -> None:
     folder = create(lcs_file, dataset="lcs").folder.path
-    edit(folder, "every: 20", "every: 3")
-    with pytest.raises(DataError, match=r"study\.yaml, row \d+, controls\.every"):
+    edit(folder, "min_controls: 1", "min_controls: 9")
+    with pytest.raises(DataError, match=r"study\.yaml, row \d+, baseline\.min_controls"):
         freeze_study(folder)
     assert read_frozen(folder) is None
 

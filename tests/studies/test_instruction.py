@@ -31,7 +31,6 @@ from merilo.studies.plan_types import (
     Study,
     TrainingPlan,
 )
-from merilo.studies.study_folder import study_items
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
 #: The datasets whose items people answer; the pairs of ruDetox are judged in three projects.
@@ -51,7 +50,7 @@ def instruction(language: str, name: str = "rummlu", **other: object) -> str:
         controls=ControlsPlan(),
         instruction={"ru": "ru.md", "en": "en.md"},
     )
-    solved = study_items(examples(declared)["shots"].items, declared) if name == "rummlu" else []
+    solved = examples(declared)["shots"].items if name == "rummlu" else ()
     return write_instruction(language, declared, replace(plan, **other), task=None, examples=solved)
 
 

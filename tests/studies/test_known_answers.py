@@ -1,15 +1,22 @@
+"""Items with known answers: examples, control items, and what control items look like beside the test."""
+
+import random
+from dataclasses import replace
+
+import pytest
 from every import every
 
-from merilo.datasets import dataset
+from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.generators import generate_splits
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.known_answers import (
+    ComparedShare,
     choose_controls,
     choose_examples,
+    compare_controls,
     screen_known,
-    spacing,
-    wanted_controls,
+    telling_shares,
 )
 
 
@@ -21,52 +28,123 @@ def test_solved_items_of_the_test_without_gold_or_repeated_are_not_used() -> Non
         Item(4, "{inputs}", "four", "0"),
         Item(5, "another template {inputs}", "FOUR", "0"),
     ]
-    found = screen_known(pool, test)
-    assert [item.id for item in found.items] == [4]
-    assert (found.in_test, found.unanswered, found.repeated) == (("2",), 1, 1)
+    usable, faults = screen_known(pool, test)
+    assert [item.id for item in usable] == [4]
+    assert faults == [
+        "items 2 repeat questions of the test and are not used",
+        "1 without one gold answer are not used",
+        "1 repeat others and are not used",
+    ]
 
 
 def test_examples_show_every_domain_and_label_with_few_items() -> None:
     splits = examples(dataset("rummlu"))
-    chosen = choose_examples(splits["shots"].items, splits["test"].items, dataset("rummlu"), most=5)
-    shown = {f"domain: {item.meta['domain']}" for item in chosen.items}
-    shown |= {f"answer: {item.outputs}" for item in chosen.items}
+    chosen, uncovered = choose_examples(
+        splits["shots"].items, splits["test"].items, dataset("rummlu"), most=5
+    )
+    shown = {f"domain: {item.meta['domain']}" for item in chosen}
+    shown |= {f"answer: {item.outputs}" for item in chosen}
     wanted = {f"domain: {item.meta['domain']}" for item in splits["test"]} | {
         f"answer: {label}" for label in "ABCD"
     }
-    assert set(chosen.uncovered) == wanted - shown
+    assert set(uncovered) == wanted - shown
 
 
-def test_two_labels_need_two_examples_and_no_more() -> None:
+def test_two_labels_need_two_examples_and_what_the_shots_cannot_show_is_named() -> None:
     test, shots = generate_splits("bps", 50, seed=1, shots=30)
-    chosen = choose_examples(shots.items, test.items, dataset("bps"), most=30)
-    assert sorted(str(item.outputs) for item in chosen.items) == ["0", "1"]
-    assert not chosen.uncovered
-
-
-def test_what_the_shots_cannot_show_is_named() -> None:
-    test, shots = generate_splits("bps", 50, seed=1, shots=30)
+    chosen, uncovered = choose_examples(shots.items, test.items, dataset("bps"), most=30)
+    assert (sorted(str(item.outputs) for item in chosen), uncovered) == (["0", "1"], ())
     ones = [item for item in shots if item.outputs == "1"]
-    assert choose_examples(ones, test.items, dataset("bps"), most=30).uncovered == ("answer: 0",)
+    assert choose_examples(ones, test.items, dataset("bps"), most=30)[1] == ("answer: 0",)
 
 
 def test_controls_of_a_larger_pool_have_the_tests_balance_of_answers() -> None:
     test, shots = generate_splits("bps", 400, seed=2, shots=200)
     skewed = [item for at, item in enumerate(shots) if item.outputs == "1" or at % 4 == 0]
     chosen = choose_controls(skewed, test.items, dataset("bps"), wanted=20, seed=0)
-    assert abs(sum(item.outputs == "1" for item in chosen.items) - 10) <= 1
+    assert abs(sum(item.outputs == "1" for item in chosen) - 10) <= 1
 
 
-def test_controls_are_drawn_again_by_the_same_seed() -> None:
-    test, shots = generate_splits("bps", 60, seed=2, shots=60)
-    one, other = (
-        choose_controls(shots.items, test.items, dataset("bps"), wanted=10, seed=seed).items
-        for seed in (1, 2)
-    )
-    assert one != other
-    assert one == choose_controls(shots.items, test.items, dataset("bps"), wanted=10, seed=1).items
+def questions(n: int, seed: int) -> list[Item]:
+    """Questions of ruMMLU, of three domains and any answer and length."""
+    chance, first = random.Random(seed), examples(dataset("rummlu"))["test"].items[0]
+    assert isinstance(first.inputs, dict)
+    return [
+        replace(
+            first,
+            id=number,
+            inputs={**first.inputs, "text": "слово " * chance.randint(4, 40)},
+            outputs=chance.choice("ABCD"),
+            meta={**first.meta, "id": number, "domain": chance.choice(["law", "virology", "anatomy"])},
+        )
+        for number in range(n)
+    ]
 
 
-@every("share", [0.05, 0.1, 0.2, 1 / 3, 0.5])
-def test_control_items_are_enough_for_a_person_who_answers_all_items(share: float) -> None:
-    assert wanted_controls(137, share) * (spacing(share) - 1) >= 137
+def telling(rows: tuple[ComparedShare, ...]) -> set[str]:
+    return {one.field for one in rows if one.telling}
+
+
+def test_shares_are_those_of_the_items() -> None:
+    test, controls = questions(150, 1), questions(24, 2)
+    rows = compare_controls(controls, test, dataset("rummlu"))
+    assert {one.field for one in rows} == {"domain", "answer", "length"}
+    for field in ("domain", "answer", "length"):
+        own = [one for one in rows if one.field == field]
+        assert sum(one.test for one in own) == pytest.approx(1)
+        assert sum(one.controls for one in own) == pytest.approx(1)
+    law = next(one for one in rows if one.value == "law")
+    assert law.test == sum(one.meta["domain"] == "law" for one in test) / 150
+    assert law.controls == sum(one.meta["domain"] == "law" for one in controls) / 24
+    assert law.difference == abs(law.test - law.controls)
+    quartiles = [one.test for one in rows if one.field == "length"]
+    assert len(quartiles) == 4
+    assert all(0.2 <= share <= 0.3 for share in quartiles)
+
+
+def test_controls_of_the_same_kind_are_seldom_told_apart() -> None:
+    alarms = [
+        bool(telling(compare_controls(questions(n, 1000 + seed), questions(150, seed), dataset("rummlu"))))
+        for seed in range(40)
+        for n in (4, 10, 24)
+    ]
+    assert sum(alarms) <= 5
+
+
+@every(
+    "changes, field",
+    [
+        ({"meta": {"domain": "law"}}, "domain"),
+        ({"outputs": "A"}, "answer"),
+        ({"inputs": {"text": "река " * 200}}, "length"),
+    ],
+    ids=["domain", "answer", "length"],
+)
+def test_controls_that_look_different_are_named_with_their_shares(changes: dict, field: str) -> None:
+    controls = [
+        replace(one, **{name: {**getattr(one, name), **new} if isinstance(new, dict) else new for name, new in changes.items()})
+        for one in questions(20, 2)
+    ]  # fmt: skip
+    shares = compare_controls(controls, questions(150, 1), dataset("rummlu"))
+    assert telling(shares) == {field}
+    (told,) = telling_shares(shares)
+    assert told.startswith(f"control items differ from test items by {field}: ")
+    assert told.endswith("of the test and 100% of the control items")
+
+
+def test_a_test_without_gold_answers_is_not_compared_by_answer() -> None:
+    test = [replace(one, outputs=None) for one in questions(100, 1)]
+    rows = compare_controls(questions(20, 2), test, dataset("rummlu"))
+    assert {one.field for one in rows} == {"domain", "length"}
+    assert compare_controls([], test, dataset("rummlu")) == ()
+
+
+def test_bundled_shots_are_seldom_told_from_the_bundled_test() -> None:
+    """Control items are never made of turns of a dialogue, whose turns share their words."""
+    told = []
+    for name, declared in CATALOGUE.items():
+        splits = examples(declared)
+        shots = splits["shots"].items if "shots" in splits else ()
+        if telling(compare_controls(shots, splits["test"].items, declared)) and not splits["test"].lengths:
+            told.append(name)
+    assert len(told) <= 1, told

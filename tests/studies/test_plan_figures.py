@@ -38,7 +38,7 @@ def test_the_figures_of_a_thousand_items_by_hand() -> None:
 
 
 def test_pages_of_three_tasks_with_one_control_are_those_of_the_published_pools() -> None:
-    controls = ControlsPlan(share=1 / 3, every=3)
+    controls = ControlsPlan(every=3)
     arms = {"people": replace(PLAN.arms["people"], items_per_page=3)}
     plan = replace(PLAN, subset=DrawnSubset(size=100, of=1000), controls=controls, arms=arms)
     people = plan_figures(plan, dataset("bps"), controls_there=34).arms["people"]
@@ -62,13 +62,6 @@ def test_both_arms_of_an_expert_test_have_their_own_pay() -> None:
     assert figures.arms["experts"].answers == 3000
     assert figures.arms["experts"].currency == "EUR"
     assert figures.arms["experts"].pay == pytest.approx(10.0 * ceil((3000 + ceil(3000 / 19)) / 20))
-
-
-def test_two_labels_need_a_higher_accuracy_on_controls() -> None:
-    figures = plan_figures(PLAN, dataset("bps"), controls_there=50)
-    assert figures.controls is not None
-    assert figures.controls.per_person is None
-    assert any("no number of control items excludes annotators who guess" in note for note in figures.notes)
 
 
 def test_too_few_controls_limit_the_tasks_of_a_person() -> None:
@@ -136,7 +129,7 @@ def test_the_plan_and_power_use_one_computation() -> None:
 
 
 def experts_plan(arm: Arm) -> Study:
-    return replace(PLAN, arms={"experts": arm}, subset=DrawnSubset(size=4, of=4, all=True, method="all"))
+    return replace(PLAN, arms={"experts": arm}, subset=DrawnSubset(size=4, of=4, method="all"))
 
 
 def items(*authors: object) -> list[Item]:

@@ -112,9 +112,7 @@ def test_free_text_comes_back_as_it_was_typed(tmp_path: Path) -> None:
         visit = Visit(one.number, one.person, one.started, one.seconds, dict.fromkeys(one.answers, typed))
         own = tmp_path / platform
         own.mkdir()
-        bundle = study_of(
-            own / "study", [shown.item for shown in folder.items()], [], dataset_name="chegeka", overlap=1
-        )
+        bundle = study_of(own / "study", folder.items(), [], dataset_name="chegeka", overlap=1)
         import_files(bundle, [came_back(bundle, platform, [visit], own)])
         assert json.loads(answers_file(bundle, "people").read_text("utf-8"))["answer"] == typed, platform
 

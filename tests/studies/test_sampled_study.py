@@ -119,7 +119,7 @@ def test_a_wrong_field_of_the_plan_is_named_by_its_key(study: Path, tmp_path: Pa
 
 def test_a_model_is_compared_by_the_margin_of_the_frozen_plan(study: Path, tmp_path: Path) -> None:
     answers = tmp_path / "robot.csv"
-    lines = [f"{one.item.id},{one.item.outputs}" for one in open_study(study).items()]
+    lines = [f"{one.id},{one.outputs}" for one in open_study(study).items()]
     answers.write_text("\n".join(["id,answer", *lines]) + "\n")
     made = merilo("study", "baseline", study, "--model", answers, "--json", "-")
     assert {row["margin"] for row in made.json["models"]} == {0.02}

@@ -111,7 +111,7 @@ def test_rows_of_another_study_are_refused_and_leave_the_study_as_it_was(
     before = room.everything
     study_of(
         tmp_path / platform / "other" / "study",
-        [one.item for one in room.folder.items()],
+        room.folder.items(),
         [],
         name="other",
         overlap=2,

@@ -78,7 +78,7 @@ def simulate(
     """
     random, study = Random(seed), state.study
     items = [*study.folder.items(), *study.folder.controls()]
-    gold = [str(shown.item.outputs) for shown in items]
+    gold = [str(item.outputs) for item in items]
     labels = list(study.declared.answer.labels) or gold
     now = START
     for name, skill in people.items():

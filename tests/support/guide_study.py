@@ -190,7 +190,7 @@ def _experts(root: Path) -> str:
     """Every expert fills in their own sheet; one answer in 20 is wrong, and one in 30 is marked."""
     study, random = open_study(root / "study"), Random(3)
     tasks = study_tasks(study)
-    right = {task.id: str(one.item.outputs) for task, one in zip(tasks.tests, study.items(), strict=True)}
+    right = {task.id: str(one.outputs) for task, one in zip(tasks.tests, study.items(), strict=True)}
     right |= {task.id: str(task.known) for task in tasks.controls}
     filled = []
     for sheet in sorted((root / "sheets").glob("*/tasks.csv")):

@@ -46,7 +46,7 @@ def speed_study(folder: Path, items: int, *, overlap: int = 50) -> Path:
 
 def frozen_study(folder: StudyFolder) -> StudyFolder:
     """Freeze a study of all items."""
-    weights = "".join(f"{one.item.id},all,1\n" for one in folder.items())
+    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
     (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(folder, day="2026-01-12", force=True)
     return folder

@@ -101,7 +101,7 @@ def refrozen(folder: StudyFolder, **changes: str) -> StudyFolder:
         text = text.replace(old, new)
     plan.write_text(text, encoding="utf-8")
     items = open_study(folder.path).items()
-    weights = "".join(f"{one.item.id},all,1\n" for one in items)
+    weights = "".join(f"{one.id},all,1\n" for one in items)
     (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     opened = open_study(folder.path)
     freeze_plan(opened, day="2026-01-12", force=True)

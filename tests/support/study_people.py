@@ -18,7 +18,7 @@ from random import Random
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
+from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study
 from merilo.studies.study_tasks import interleaved, pages, study_tasks
 
 REWARD = 0.05
@@ -35,7 +35,7 @@ arms:
     overlap: {overlap}
     items_per_page: {page}
     pay: {{per_page: 0.05, currency: USD}}
-{more}subset: {{all: true, size: {size}, of: {size}}}
+{more}subset: {{size: {size}, of: {size}}}
 controls: {{every: 5}}
 {training}instruction: {{ru: instruction.ru.md}}
 """
@@ -68,9 +68,9 @@ def study_of(
     """Write a study's folder as `merilo study create` lays it out."""
     declared = dataset(dataset_name)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "items.jsonl").write_text(item_lines(study_items(items, declared)), encoding="utf-8")
-    (folder / "controls.jsonl").write_text(item_lines(study_items(controls, declared)), encoding="utf-8")
-    (folder / "training.jsonl").write_text(item_lines(study_items(training, declared)), encoding="utf-8")
+    (folder / "items.jsonl").write_text(item_lines(items, declared), encoding="utf-8")
+    (folder / "controls.jsonl").write_text(item_lines(controls, declared), encoding="utf-8")
+    (folder / "training.jsonl").write_text(item_lines(training, declared), encoding="utf-8")
     (folder / "instruction.ru.md").write_text(instruction, encoding="utf-8")
     more = EXPERTS.format(page=page) if experts else ""
     text = PLAN.format(
@@ -128,7 +128,7 @@ def visits(folder: StudyFolder, *, people: int = 6, seed: int = 1, wrong: Sequen
     arm = folder.plan.arms["people"]
     tasks = study_tasks(folder)
     labels = list(folder.declared().answer.labels) or list(wrong)
-    gold = {task.id: str(one.item.outputs) for task, one in zip(tasks.tests, folder.items(), strict=True)}
+    gold = {task.id: str(one.outputs) for task, one in zip(tasks.tests, folder.items(), strict=True)}
     gold |= {task.id: str(task.known) for task in tasks.controls}
     found = []
     clock = dict.fromkeys(range(101, 101 + people), datetime(2026, 3, 2, 9, 0, tzinfo=UTC))

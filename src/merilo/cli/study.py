@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,7 @@ from merilo.cli.options import (
     takes_settings,
 )
 from merilo.cli.output import check_places, deliver, say, show, working
+from merilo.errors import for_command_line
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.text import Text
@@ -102,12 +104,7 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
         lambda: {
             "valid": check.valid,
             "problems": [
-                {
-                    "file": problem.file,
-                    "line": problem.row,
-                    "field": problem.field,
-                    "message": problem.message,
-                }
+                {**asdict(problem.place), "message": for_command_line(problem.marked)}
                 for problem in check.problems
             ],
             "warnings": list(check.warnings),

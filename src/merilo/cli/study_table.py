@@ -41,7 +41,7 @@ def show_created(created: CreatedStudy) -> None:
         )
     )
     largest = created.subset.largest_deviation
-    if not section.all and largest is not None:
+    if section.method != "all" and largest is not None:
         show(
             Text(
                 "Fields kept: {fields}; the largest deviation is {deviation:+.2f} percentage points "
@@ -52,15 +52,8 @@ def show_created(created: CreatedStudy) -> None:
                 value=largest.value,
             )
         )
-    if created.controls is not None:
-        show(
-            Text(
-                "Controls: {n} of {wanted} items",
-                n=len(created.controls.items),
-                wanted=created.controls.wanted,
-            )
-        )
-        largest_first = sorted(created.controls.shares, key=lambda share: -share.difference)[:_SHARES]
+    if created.shares:
+        largest_first = sorted(created.shares, key=lambda share: -share.difference)[:_SHARES]
         show_table(
             [
                 (f"{share.field}: {share.value}", number(share.test, ".0%"), number(share.controls, ".0%"))
@@ -92,7 +85,10 @@ def show_check(check: StudyCheck, folder: Path) -> None:
     """Print the computed plan of a valid study, and the problems of another one."""
     if check.valid and check.study is not None and check.figures is not None:
         show_plan_figures(check.study.plan, check.figures)
-    show(*(Text("warning: {text}", text=warning) for warning in check.warnings), *check.problems)
+    show(
+        *(Text("warning: {text}", text=warning) for warning in check.warnings),
+        *(problem.on_command_line for problem in check.problems),
+    )
     verdict = Text("invalid: {n:# problem|# problems}", n=len(check.problems))
     show(f"{folder}: {Text('valid', context='files') if check.valid else verdict}")
 

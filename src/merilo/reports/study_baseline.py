@@ -97,7 +97,7 @@ def plan_changes(folder: StudyFolder) -> list[PlanChange]:
 
 def gold_file(folder: StudyFolder) -> Path | None:
     """Return the file of the study's gold answers; `None` if the test is closed."""
-    return folder.path / ITEMS_FILE if any(task.item.outputs is not None for task in folder.items()) else None
+    return folder.path / ITEMS_FILE if any(item.outputs is not None for item in folder.items()) else None
 
 
 def weights_file(folder: StudyFolder, plan: Study) -> Path | None:

@@ -57,16 +57,16 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
         DataError: an item's tests or their results are missing, so that programs cannot be judged.
         MissingPartError: no sandbox works on this machine.
     """
-    hashes = {}
-    for task in folder.items():
-        if not has_gold(task.item):
+    hashes, declared = {}, folder.declared()
+    for item in folder.items():
+        if not has_gold(item):
             raise DataError(
-                f"the results of the tests of item {task.item.id} are closed, so the programs that "
+                f"the results of the tests of item {item.id} are closed, so the programs that "
                 "people wrote cannot be judged "
                 "here: the owner of the results can judge them with 'merilo code score'",
                 file=shown(folder.path / ITEMS_FILE),
             )
-        hashes[task.item.id] = sha256(item_lines([task]).encode()).hexdigest()
+        hashes[item.id] = sha256(item_lines([item], declared).encode()).hexdigest()
     rows = [cast("dict[str, Json]", value) for _, value in json_lines(answers)]
     asked = {
         (str(row["answer"]), hashes[cast("str | int", row["id"])]): row["id"]

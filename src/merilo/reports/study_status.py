@@ -188,7 +188,7 @@ def status_of(
     counted = counted.unique(["item", "respondent"])
     answered = dict(counted.group_by(ID).len().iter_rows())
     may_answer = _who_may_answer(folder, group, tests) if group.skip_own else {}
-    have = {str(task.item.id): answered.get(str(task.item.id), 0) for task in folder.items()}
+    have = {str(item.id): answered.get(str(item.id), 0) for item in folder.items()}
     left = Counter(
         max(0, min(group.overlap, may_answer.get(item, group.overlap)) - n) for item, n in have.items()
     )
@@ -218,7 +218,7 @@ def _who_may_answer(folder: StudyFolder, group: Arm, tests: pl.DataFrame) -> dic
     N is the number of experts who have answered items of the domain, or the overlap if that is larger; k counts marks,
     and authors: those to whom the site did not show the item, or else those whom the item names.
     """
-    items = {str(task.item.id): task.item for task in folder.items()}
+    items = {str(item.id): item for item in folder.items()}
     field = author_field(list(items.values()))
     domains = {name: domain_of(item, group.domain) for name, item in items.items()}
     named = tests.with_columns(pl.col(ID).replace_strict(domains, default="").alias("domain"))

@@ -10,7 +10,6 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.own_items import read_split
 from merilo.datasets.ready_items import BUNDLED
-from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, Split, dialogue_lengths
@@ -62,7 +61,7 @@ def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
 
     Raises:
         UsageError: another dataset is named.
-        InputError: there is no study, or its prompts are not those of its dataset.
+        InputError: there is no study, or its items cannot be read.
     """
     folder = open_study(path)
     declared = folder.declared()
@@ -70,16 +69,7 @@ def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
         raise UsageError(
             f"the study {shown(folder.path)} is about {declared.title}; leave {argument('datasets')} out"
         )
-    tasks = folder.items()
-    for task in tasks:
-        if render(task.item, declared) != task.prompt:
-            raise InputError(
-                f"the prompt of item {task.item.id} is not what its instruction and inputs give, so "
-                "a model cannot be asked what "
-                "people saw; create the study again",
-                file=folder.path / "items.jsonl",
-            )
-    items = tuple(task.item for task in tasks)
+    items = tuple(folder.items())
     split = Split("test", items, lengths=dialogue_lengths(items))
     own = folder.path / folder.plan.dataset
     name = str(own) if own.exists() else folder.plan.dataset

@@ -247,15 +247,14 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     if not preview:
         refuse_changed(folder)
     plan = folder.plan
-    items = [row.item for row in folder.items()]
+    items = folder.items()
     asked = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
     if not asked.tests:
         raise DataError("the study has no items to answer", file=folder.path)
     tasks = (*asked.tests, *asked.controls, *asked.training)
     key = asked.ids.study(arm)
     group = plan.arms[arm]
-    controls = [row.item for row in folder.controls()]
-    known = [item.meta.get("type") for item in (*controls, *(row.item for row in folder.training()))]
+    known = [item.meta.get("type") for item in (*folder.controls(), *folder.training())]
     start = len(asked.tests)
     return ServedStudy(
         key=key,
@@ -278,7 +277,7 @@ def _rules(plan: Study, arm: Arm, asked: StudyTasks) -> TaskRules:
         controls=len(asked.controls),
         training=len(asked.training),
         every=plan.controls.every if plan.controls else 0,
-        min_accuracy=plan.controls.min_accuracy if plan.controls else 0.0,
+        min_accuracy=plan.baseline.min_control_accuracy if plan.controls else 0.0,
         min_controls=plan.baseline.min_controls,
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
         threshold=plan.training.threshold if plan.training else 0.0,

@@ -275,7 +275,7 @@ def collect_from_simulated_people(
     folder = open_study(study)
     name, _ = arm_of(folder, None)
     loaded = load_study(folder, name)
-    asked = [row.item for row in (*folder.items(), *folder.controls(), *folder.training())]
+    asked = [*folder.items(), *folder.controls(), *folder.training()]
     items = [
         SimulatedItem(task.first_known or str(item.outputs), task.labels, difficulty(item))
         for task, item in zip(loaded.tasks, asked, strict=True)

@@ -439,8 +439,8 @@ def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str,
     """
     columns: dict[str, dict[str, Json]] = {}
     both = zip((*tasks.tests, *tasks.controls), (*folder.items(), *folder.controls()), strict=True)
-    for task, asked in both:
-        inputs = asked.item.inputs
+    for task, item in both:
+        inputs = item.inputs
         own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
         columns[task.id] = {
             f"{INPUT_MARK}{name}" if name in (*COLUMNS, *SIGNAL_COLUMNS) else name: value

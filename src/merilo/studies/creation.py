@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from merilo.errors import DataError, InputError, UsageError, argument, for_comma
 from merilo.files import sha256
 from merilo.items import Item
 from merilo.settings import CreateSettings, PlannedAnalysis
-from merilo.strict_json import Json, indented
+from merilo.strict_json import Json
 from merilo.studies.instruction import (
     UNFOLDED,
     card_text,
@@ -29,19 +29,18 @@ from merilo.studies.instruction import (
 )
 from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
-    ChosenControls,
-    ChosenExamples,
+    ComparedShare,
     choose_controls,
     choose_examples,
+    compare_controls,
     opening_turns,
     screen_known,
     spacing,
-    telling_shares,
     wanted_controls,
 )
-from merilo.studies.plan_checks import control_shortfalls, metric_gaps, overlap_shortfalls
-from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
-from merilo.studies.plan_file import AUTHOR_QUESTIONS, PUBLISHED, plan_text
+from merilo.studies.plan_checks import validate_study, write_figures
+from merilo.studies.plan_figures import PlanFigures
+from merilo.studies.plan_file import author_questions, first_fault, plan_text
 from merilo.studies.plan_types import (
     CONTROLS_FILE,
     INSTRUCTION_FILES,
@@ -56,7 +55,7 @@ from merilo.studies.plan_types import (
     TrainingPlan,
 )
 from merilo.studies.question_sampling import value_of
-from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
+from merilo.studies.study_folder import StudyFolder, item_lines
 from merilo.studies.study_source import (
     JUDGED,
     StudySource,
@@ -66,7 +65,7 @@ from merilo.studies.study_source import (
     read_source,
 )
 from merilo.studies.study_tasks import domain_of
-from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
+from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, weights_csv
 from merilo.text import Language
 from merilo.wording import listed, shown
 
@@ -84,7 +83,7 @@ class CreatedStudy:
         folder: the study.
         source: its dataset.
         subset: the chosen items.
-        controls: the control items; `None` without them.
+        shares: what control items look like beside test items; empty without control items.
         examples: the examples of the instruction.
         figures: the computed plan.
         warnings: what the author should know, a sentence each.
@@ -93,58 +92,35 @@ class CreatedStudy:
     folder: StudyFolder
     source: StudySource
     subset: ChosenSubset
-    controls: ChosenControls | None
-    examples: ChosenExamples
+    shares: tuple[ComparedShare, ...]
+    examples: tuple[Item, ...]
     figures: PlanFigures
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the result as JSON: the items, the control items and examples, the computed plan and the warnings."""
-        largest, controls = self.subset.largest_deviation, self.controls
-        deviation: Json = None
-        if largest is not None:
-            points = round(largest.deviation, 4)
-            deviation = {"field": largest.field, "value": largest.value, "points": points}
-        checked: Json = None
-        if controls is not None:
-            checked = {
-                "items": len(controls.items),
-                "wanted": controls.wanted,
-                "alike": not any(share.telling for share in controls.shares),
-                "shares": [
-                    {
-                        "field": share.field,
-                        "value": share.value,
-                        "test": round(share.test, 4),
-                        "controls": round(share.controls, 4),
-                    }
-                    for share in controls.shares
-                ],
-            }
+        """Return the result as JSON: the items, the control items, the computed plan and the warnings."""
+        subset, figures, largest = self.subset, self.figures, self.subset.largest_deviation
+        compared: list[Json] = [asdict(share) for share in self.shares]
         return {
             "study": self.folder.plan.study,
             "folder": str(self.folder.path),
             "audience": self.source.audience,
             "audience_from": self.source.audience_from,
-            "items": {"asked": len(self.subset.items), "of": self.subset.section.of},
-            "largest_deviation": deviation,
-            "fields": [field.name for field in self.subset.fields],
-            "fields_not_kept": {field.name: field.reason for field in self.subset.dropped},
-            "controls": checked,
-            "examples": {"items": len(self.examples.items), "not_shown": list(self.examples.uncovered)},
-            "plan": self.figures.as_json(),
+            "items": {"asked": figures.items, "of": figures.of},
+            "largest_deviation": None
+            if largest is None
+            else {"field": largest.field, "value": largest.value, "points": round(largest.deviation, 4)},
+            "fields": [field.name for field in subset.fields],
+            "fields_not_kept": dict(subset.dropped),
+            "controls": {
+                "items": figures.controls,
+                "wanted": figures.controls_wanted,
+                "alike": not any(share.telling for share in self.shares),
+                "shares": compared,
+            },
+            "plan": figures.as_json(),
             "warnings": list(self.warnings),
         }
-
-
-@dataclass(slots=True)
-class _Known:
-    """Solved items, divided between the instruction, the controls and the training."""
-
-    examples: ChosenExamples = field(default_factory=lambda: ChosenExamples((), ()))
-    controls: ChosenControls | None = None
-    training: tuple[Item, ...] = ()
-    warnings: list[str] = field(default_factory=list)
 
 
 def create_studies(
@@ -174,17 +150,17 @@ def create_studies(
     source = read_source(path, name=wishes.dataset, audience=wishes.audience)
     with new_folder(out, force=force) as hidden:
         if source.declared.name != JUDGED:
-            return {"": _made(source, out, hidden, wishes)}
+            return {"": _create(source, out, hidden, wishes)}
         studies = {}
         for project, judged in judging_sources(source).items():
             (hidden / project).mkdir()
             own = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
-            studies[project] = _made(judged, out / project, hidden / project, own)
+            studies[project] = _create(judged, out / project, hidden / project, own)
         return studies
 
 
-def _made(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings) -> CreatedStudy:
-    """Write the files of a study to `hidden`, which is moved to `out` later."""
+def _create(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings) -> CreatedStudy:
+    """Write the files of a study to `hidden`, which is moved to `out` later, and check them."""
     try:
         subset = choose_subset(
             source.split,
@@ -198,157 +174,203 @@ def _made(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings) 
         if error.place.file:
             raise
         raise DataError(error.marked, file=source.file, field=error.place.field) from error
-    known = _divide(source, subset, wishes)
+    known = _KnownItems(source, subset, wishes)
+    known.divide()
     plan = _plan(source, subset, known, out, wishes)
-    return _written(source, subset, known, plan, out=out, hidden=hidden)
-
-
-def _written(
-    source: StudySource, subset: ChosenSubset, known: _Known, plan: Study, *, out: Path, hidden: Path
-) -> CreatedStudy:
-    """Write the files of a study to `hidden`, which is moved to `out` later."""
-    controls = known.controls.items if known.controls else ()
-    figures = plan_figures(
-        plan, source.declared, controls_there=len(controls), training_there=len(known.training)
-    )
-    warnings = known.warnings
-    warnings += [
-        f"domain '{name}' has only {there} of {subset.section.per_domain} items"
-        for name, there in subset.short.items()
+    _write(source, subset, known, plan, out=out, hidden=hidden)
+    check = validate_study(hidden)
+    if check.figures is None:
+        raise first_fault(check.problems, DataError)
+    warnings = [
+        *known.warnings,
+        *(f"domain '{name}' has only {n} of {wishes.per_domain} items" for name, n in subset.short.items()),
     ]
-    for dropped in () if subset.section.all else subset.dropped:
-        warnings.append(f"the field '{dropped.name}' is not kept by the subset: it {dropped.reason}")
-    warnings += metric_gaps(plan, source.declared, subset.items)
-    warnings += overlap_shortfalls(plan, subset.items)
-    warnings += control_shortfalls(plan, subset.items, controls)
-    warnings += figures.notes
+    if subset.section.method != "all":
+        warnings += [
+            f"the field '{name}' is not kept by the subset: it {reason}"
+            for name, reason in subset.dropped.items()
+        ]
+    warnings += [*map(str, check.problems), *check.warnings]
+    check.warnings = [*dict.fromkeys(warnings)]
+    write_figures(check)
+    shares = compare_controls(known.controls, subset.items, source.declared)
+    return CreatedStudy(
+        StudyFolder(out, plan), source, subset, shares, known.examples, check.figures, tuple(check.warnings)
+    )
+
+
+def _write(
+    source: StudySource, subset: ChosenSubset, known: _KnownItems, plan: Study, *, out: Path, hidden: Path
+) -> None:
+    """Write the plan and the files that it names."""
+    declared = source.declared
     reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
     files = {
-        ITEMS_FILE: item_lines(_rendered(subset.items, source.declared)),
+        STUDY_FILE: plan_text(plan, folder=shown(out.name), reason=reason),
         WEIGHTS_FILE: weights_csv(subset.items, subset.weights),
         "subset.csv": shares_csv(subset.shares),
-        "subset.svg": shares_svg(subset.shares),
-        "plan.json": indented(figures.as_json()) + "\n",
-        "plan.md": plan_page(plan, figures, warnings),
-        STUDY_FILE: plan_text(plan, folder=shown(out.name), reason=reason),
     }
-    for name, items in ((CONTROLS_FILE, controls), (TRAINING_FILE, known.training)):
+    # Each item has its own template, so that the study needs no prompts of the dataset.
+    asked, examples, *solved = (
+        [replace(item, instruction=template(item, declared)) for item in items]
+        for items in (subset.items, known.examples, known.controls, known.training)
+    )
+    files[ITEMS_FILE] = item_lines(asked, declared)
+    for name, items in zip((CONTROLS_FILE, TRAINING_FILE), solved, strict=True):
         if items:
-            files[name] = item_lines(_rendered(items, source.declared))
+            files[name] = item_lines(items, declared)
     for language, name in plan.instruction.items():
         files[name] = write_instruction(
             language,
-            source.declared,
+            declared,
             plan,
             task=None if source.project else card_text(source.file.parent, language),
-            examples=_rendered(known.examples.items, source.declared),
+            examples=examples,
             beside_models=not source.project,
         )
+    if source.declaration_file is None and declared.name not in CATALOGUE:
+        files[DECLARATION_FILE] = declaration_text(replace(declared, items=None))
     write_files(hidden, {name: text.encode() for name, text in files.items()})
     if source.declaration_file is not None:
         shutil.copyfile(source.declaration_file, hidden / DECLARATION_FILE)
-    elif source.declared.name not in CATALOGUE:
-        text = declaration_text(replace(source.declared, items=None))
-        write_files(hidden, {DECLARATION_FILE: text.encode()})
-    return CreatedStudy(
-        StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)
-    )
 
 
-def _divide(source: StudySource, subset: ChosenSubset, wishes: CreateSettings) -> _Known:
-    """Divide the solved items: training and controls of their own files first, then shots."""
-    test, declared = source.split.items, source.declared
-    controls, training, share = wishes.controls, wishes.training, wishes.control_share
-    _refuse_known(declared, controls, training)
-    unknown = declared.answer.kind == "program" or declared.rated
+@dataclass(slots=True)
+class _KnownItems:
+    """Solved items, divided between the instruction, the controls and the training, so that none is used twice."""
 
-    known = _Known()
+    source: StudySource
+    subset: ChosenSubset
+    wishes: CreateSettings
+    examples: tuple[Item, ...] = ()
+    controls: tuple[Item, ...] = ()
+    training: tuple[Item, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
 
-    def screened(items: Sequence[Item], where: str) -> tuple[Item, ...]:
-        screened_items = screen_known(items, test)
-        known.warnings.extend(f"{where}: {fault}" for fault in screened_items.faults)
-        return screened_items.items
+    def divide(self) -> None:
+        """Divide the solved items: training and controls of their own first, then shots."""
+        source, subset, wishes = self.source, self.subset, self.wishes
+        declared, every = source.declared, spacing(wishes.control_share)
+        _refuse_known(declared, wishes)
+        wanted = wanted_controls(len(subset.items), every)
+        pool = self._usable(source.shots, "shots", source.split.items)
+        if wishes.training is not None:
+            solved, count = self._solved("training", wishes.training)
+            self.training = choose_controls(
+                solved, subset.items, declared, wanted=count or len(solved), seed=wishes.seed
+            )
+            self._take(self.training)
+        if wishes.controls is None:
+            # Shots serve both, because an example cannot be a control item: examples leave as many shots as there
+            # should be control items, or half of the shots if these are fewer.
+            self._show_examples(pool, max(ceil(len(pool) / 2), len(pool) - wanted))
+            # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
+            unknown = declared.answer.kind == "program" or declared.rated
+            solved = () if source.split.lengths or unknown else pool
+        else:
+            solved, count = self._solved("controls", wishes.controls)
+            wanted = count or wanted
+        self.controls = choose_controls(
+            self._free(solved), subset.items, declared, wanted=wanted, seed=wishes.seed
+        )
+        self._take(self.controls)
+        if wishes.controls is not None:
+            self._show_examples(pool, len(pool))
+        ids = {str(item.id) for item in source.split.items}
+        self.training = _apart(self.training, ids, "training")
+        self.controls = _apart(self.controls, ids, "control")
+        if self.controls and abs(1 / every - wishes.control_share) > 0.005:
+            self.warnings.append(
+                f"one task in {every} is a control item, a share of {1 / every:.3g}, which is the nearest to "
+                f"{argument('control_share', f'{wishes.control_share:g}')}"
+            )
+        if not self.controls and declared.answer.kind != "program":
+            self.warnings.append(
+                f"there are no solved items for controls: give {argument('controls', 'FILE')} with items with known "
+                "answers, or a number of items to take of those that are not drawn"
+            )
 
-    pool = screened(source.shots, "shots")
-    taken: set[str] = set()
-    if training is not None:
-        known.training = screened(_solved(training, source), shown(training))
-        if not known.training:
-            raise DataError("has no item that can be used for training", file=training)
-        taken.update(comparable(known.training))
-    wanted = wanted_controls(len(subset.items), share)
-    if controls is None:
-        # Shots serve both, because an example cannot be a control item: examples leave as many shots as there should be
-        # control items, or half of the shots if these are fewer.
-        most = max(ceil(len(pool) / 2), len(pool) - wanted)
-        known.examples = _examples(source, subset, _free(pool, taken), most)
-        taken.update(comparable(known.examples.items))
-        # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
-        solved = () if source.split.lengths or unknown else pool
-    else:
-        solved = screened(_solved(controls, source), shown(controls))
+    def _solved(self, option: str, given: Path) -> tuple[tuple[Item, ...], int | None]:
+        """Return the usable items of a file; or those that were not drawn, and how many of them are wanted."""
+        source, text = self.source, str(given)
+        if text.isdecimal():
+            drawn = {item.id for item in self.subset.items}
+            rest = [item for item in source.split.items if item.id not in drawn]
+            solved = self._usable(rest, "items that are not drawn", self.subset.items)
+            if not 1 <= int(text) <= len(solved):
+                raise UsageError(
+                    f"{argument(option)}: {len(solved)} of the {len(rest)} items that are not drawn can serve, not "
+                    f"{text} (draw fewer with {argument('size')}, or give a file)"
+                )
+            return solved, int(text)
+        splits = read_splits(given, source.declared)
+        if not splits:
+            raise InputError("has no items", file=given)
+        name = next(
+            (name for name in ("controls", "training", "shots", "train") if name in splits),
+            next(iter(splits)),
+        )
+        items = splits[name].items
+        items = known_judgements(items, source.project) if source.project else items
+        solved = self._usable(items, shown(given), source.split.items)
         if not solved:
             raise DataError(
-                "has no item that can be a control item: it needs gold answers and questions that are not in the test",
-                file=controls,
+                f"has no item that can serve for {option}: it needs gold answers and questions that are not in the "
+                "test",
+                file=given,
             )
-    ids = {str(item.id) for item in test}
-    known.training = _apart(known.training, ids, "training")
-    if rest := _free(solved, taken):
-        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
-        known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
-        taken.update(comparable(known.controls.items))
-    if controls is not None:
-        known.examples = _examples(source, subset, _free(pool, taken), len(pool))
-    if known.controls is not None and abs(1 / spacing(share) - share) > 0.005:
-        known.warnings.append(
-            f"one task in {spacing(share)} is a control item, a share of {1 / spacing(share):.3g}, which is the "
-            f"nearest to {argument('control_share', f'{share:g}')}"
-        )
-    known.warnings += _notes(known, declared)
-    return known
+        return solved, None
+
+    def _usable(self, pool: Sequence[Item], where: str, test: Sequence[Item]) -> tuple[Item, ...]:
+        """Return the items that can serve, and note why others cannot."""
+        usable, faults = screen_known(pool, test)
+        self.warnings += [f"{where}: {fault}" for fault in faults]
+        return tuple(self._free(usable))
+
+    def _free(self, items: Sequence[Item]) -> list[Item]:
+        return [item for item, text in zip(items, comparable(items), strict=True) if text not in self.taken]
+
+    def _take(self, items: Sequence[Item]) -> None:
+        self.taken.update(comparable(items))
+
+    def _show_examples(self, pool: Sequence[Item], most: int) -> None:
+        """Choose the examples of the instruction from the dataset's solved items and from those written for Merilo."""
+        source, test = self.source, self.subset.items
+        solved = self._free(pool)
+        if source.split.lengths and solved:
+            self.examples, missing = opening_turns(solved, source.declared, most=UNFOLDED)
+        else:
+            written, _ = screen_known(written_examples(source.declared, test), source.split.items)
+            self.examples, missing = choose_examples(
+                solved, test, source.declared, most=most, written=written
+            )
+        if not self.examples:
+            self.warnings.append(
+                "the dataset has no shots: the instruction has no examples; write some into it"
+            )
+        elif missing:
+            self.warnings.append(
+                f"the examples of the instruction do not show {listed(missing, 8)}; add examples"
+            )
+        self._take(self.examples)
 
 
-def _refuse_known(declared: Dataset, controls: Path | None, training: Path | None) -> None:
+def _refuse_known(declared: Dataset, wishes: CreateSettings) -> None:
     """Refuse items with known answers where answers are programs, or sentences that classifiers rate."""
-    for option, file in (("controls", controls), ("training", training)):
-        if declared.answer.kind == "program" and file is not None:
+    for option, given in (("controls", wishes.controls), ("training", wishes.training)):
+        if given is not None and declared.answer.kind == "program":
             raise UsageError(
                 f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
                 f"{argument(option)} out",
                 field=argument(option),
             )
-    if controls is not None and declared.rated:
+    if wishes.controls is not None and declared.rated:
         raise DataError(
             f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with "
             f"classifiers, so no answer is the known one; leave out {argument('controls')}",
-            file=controls,
+            file=wishes.controls,
         )
-
-
-def _notes(known: _Known, declared: Dataset) -> Iterator[str]:
-    if not known.examples.items:
-        yield "the dataset has no shots: the instruction has no examples; write some into it"
-    elif missing := known.examples.uncovered:
-        yield f"the examples of the instruction do not show {listed(missing, 8)}; add examples"
-    if known.controls is not None:
-        yield from telling_shares(known.controls.shares)
-    elif declared.answer.kind != "program":
-        option = argument("controls", "FILE")
-        yield f"there are no solved items for controls: give {option} with items with known answers"
-
-
-def _examples(source: StudySource, subset: ChosenSubset, solved: Sequence[Item], most: int) -> ChosenExamples:
-    """Choose the examples of the instruction from the dataset's solved items and from those written for Merilo."""
-    if source.split.lengths and solved:
-        return opening_turns(solved, source.declared, most=UNFOLDED)
-    written = written_examples(source.declared, subset.items)
-    written = list(screen_known(written, source.split.items).items)
-    return choose_examples(solved, subset.items, source.declared, most=most, written=written)
-
-
-def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
-    return [item for item, text in zip(items, comparable(items), strict=True) if text not in taken]
 
 
 def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, ...]:
@@ -363,19 +385,8 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
     return tuple(renamed)
 
 
-def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
-    splits = read_splits(path, source.declared)
-    if not splits:
-        raise InputError("has no items", file=path)
-    name = next(
-        (name for name in ("controls", "training", "shots", "train") if name in splits), next(iter(splits))
-    )
-    solved = splits[name].items
-    return known_judgements(solved, source.project) if source.project else solved
-
-
 def _plan(
-    source: StudySource, subset: ChosenSubset, known: _Known, out: Path, wishes: CreateSettings
+    source: StudySource, subset: ChosenSubset, known: _KnownItems, out: Path, wishes: CreateSettings
 ) -> Study:
     arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
     if source.audience == "expert":
@@ -389,7 +400,6 @@ def _plan(
         for name in grouping_fields(declared)
         if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
     ]
-    every = spacing(wishes.control_share)
     chosen: tuple[Language, ...] = tuple(dict.fromkeys(wishes.language))
     chosen = chosen or (("en",) if in_english(declared, subset.items) else ("ru", "en"))
     return Study(
@@ -408,12 +418,12 @@ def _plan(
         arms=arms,
         restrictions=default_restrictions(declared, chosen),
         subset=subset.section,
-        controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
+        controls=ControlsPlan(every=spacing(wishes.control_share)) if known.controls else None,
         training=TrainingPlan() if known.training else None,
         instruction={language: INSTRUCTION_FILES[language] for language in chosen},
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
-        checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
-        publication=dict.fromkeys(PUBLISHED, ""),
+        checklist=dict.fromkeys(author_questions()["checklist"], ""),
+        publication=dict.fromkeys(author_questions()["publication"], ""),
     )
 
 
@@ -428,8 +438,3 @@ def _domain_field(declared: Dataset, items: Sequence[Item], domains: Sequence[st
         if len(values) > 1 and "" not in values:
             return name
     return None
-
-
-def _rendered(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:
-    """Render items, each with its own template, so that the study needs no prompts of the dataset."""
-    return study_items([replace(item, instruction=template(item, declared)) for item in items], declared)

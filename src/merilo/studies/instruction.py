@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import group, option_fields, prompts, template
+from merilo.datasets.rendering import group, option_fields, prompts, render, template
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
 from merilo.studies.consent import OwnWords
-from merilo.studies.plan_types import ControlsPlan, Study, TrainingPlan
-from merilo.studies.study_folder import StudyItem
+from merilo.studies.plan_types import Study
 from merilo.studies.study_tasks import one_answer
 from merilo.text import LANGUAGES, Language, Text
 
@@ -150,7 +149,7 @@ def write_instruction(
     plan: Study,
     *,
     task: str | None,
-    examples: Sequence[StudyItem],
+    examples: Sequence[Item],
     beside_models: bool = True,
 ) -> str:
     """Write the instruction in one language.
@@ -198,11 +197,11 @@ def write_instruction(
         "\n".join(f"- {rule}" for rule in rules)
         or Text("- Answer on your own, without help from other people.")
     )
-    parts += _checks(plan.controls, plan.training)
+    parts += _checks(plan)
     solved = [
         _example(number, example, declared, language) for number, example in enumerate(examples, start=1)
     ]
-    shown = _unfolded([len(example.prompt) for example in examples])
+    shown = _unfolded([len(render(example, declared)) for example in examples])
     if solved:
         how = Text(
             "These are examples of tasks with their right answers. The tasks themselves give no hints."
@@ -217,10 +216,10 @@ def _said(part: Text | str, language: Language) -> str:
     return part if isinstance(part, str) else part.in_language(language)
 
 
-def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> list[Text]:
+def _checks(plan: Study) -> list[Text]:
     """The section on the quality checks; empty without any."""
     sentences = []
-    if training is not None:
+    if (training := plan.training) is not None:
         admission = Text(
             "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are "
             "admitted to the main tasks.",
@@ -230,13 +229,13 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
         sentences.append(
             Text("{told} {after}", told=admission, after=after) if training.feedback else admission
         )
-    if controls is not None:
+    if plan.controls is not None:
         sentences.append(
             Text(
                 "Some of the tasks are control tasks, whose answers are known in advance; they "
                 "look like all other tasks. If less "
                 "than {share:%} of your answers to control tasks are right, your other answers are not used.",
-                share=controls.min_accuracy,
+                share=plan.baseline.min_control_accuracy,
             )
         )
     return [Text("## Quality checks"), *sentences] if sentences else []
@@ -320,9 +319,9 @@ def _bold(labels: str) -> str:
     return ", ".join(label if label == "…" else f"**{label}**" for label in shown)
 
 
-def _example(number: int, example: StudyItem, declared: Dataset, language: Language) -> str:
-    gold = one_answer(example.item.outputs)
-    program = example.item.meta.get("canonical_solution")
+def _example(number: int, example: Item, declared: Dataset, language: Language) -> str:
+    gold = one_answer(example.outputs)
+    program = example.meta.get("canonical_solution")
     separator = declared.answer.alternatives if "grade_norm" not in declared.metrics else None
     if declared.answer.kind == "program" and isinstance(program, str):
         shown = program.strip("\n")
@@ -340,7 +339,7 @@ def _example(number: int, example: StudyItem, declared: Dataset, language: Langu
     return Text(
         "### Example {number}\n\n{prompt}\n\n**Right answer:**{answer}",
         number=number,
-        prompt=fenced(example.prompt, code),
+        prompt=fenced(render(example, declared), code),
         answer=f"\n\n{fenced(shown, code)}" if block else f" {shown}",
     ).in_language(language)
 

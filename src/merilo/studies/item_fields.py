@@ -56,22 +56,9 @@ class KeptField:
         return [numbers[code] for code in range(len(self.values))]
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedField:
-    """A field whose distribution a sample cannot keep.
-
-    Attributes:
-        name: the field.
-        reason: why, in a phrase.
-    """
-
-    name: str
-    reason: str
-
-
 def fields_of(
     items: Sequence[Item], declared: Dataset, *, size: int, wanted: Sequence[str] = ()
-) -> tuple[list[KeptField], list[DroppedField]]:
+) -> tuple[list[KeptField], dict[str, str]]:
     """List the fields of items as categories.
 
     Args:
@@ -82,7 +69,7 @@ def fields_of(
             the dataset groups by, the gold answer, and the length of the prompt.
 
     Returns:
-        The fields that can be kept, those of the dataset's groups first; and the other ones.
+        The fields that can be kept, those of the dataset's groups first; and why the other ones cannot, by name.
 
     Raises:
         UsageError: no item has a wanted field.
@@ -98,13 +85,13 @@ def fields_of(
         near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"there are {listed(list(names)) or 'none'}"
         raise UsageError(f"no item has the field '{missing[0]}'; {hint}")
-    fields, dropped = [], []
+    fields, dropped = [], {}
     for name in wanted or _ordered(names, declared):
         field = _field(name, [row.get(name) for row in table], max(size // 5, 2))
         if isinstance(field, KeptField):
             fields.append(field)
         else:
-            dropped.append(field)
+            dropped[name] = field
     return fields, dropped
 
 
@@ -165,18 +152,19 @@ def _flat(name: str, value: Json) -> Iterator[tuple[str, Json]]:
         yield name, value
 
 
-def _field(name: str, values: Sequence[Json], most: int) -> KeptField | DroppedField:
+def _field(name: str, values: Sequence[Json], most: int) -> KeptField | str:
+    """Return a field as categories, or why a sample cannot keep it."""
     numbers = [value for value in values if _is_number(value)]
     if len(set(numbers)) > _MOST_NUMBERS and len(numbers) == sum(value is not None for value in values):
         return _by_quantiles(name, values)
     texts = [_shown(value) for value in values]
     known = sorted(set(texts), key=_natural)
     if len(known) == 1:
-        return DroppedField(name, f"is '{shortened(known[0])}' in every item")
+        return f"is '{shortened(known[0])}' in every item"
     if name == ANSWER and len(known) > _MOST_CLASSES:
-        return DroppedField(name, f"has {len(known)} different values: the answers are not classes")
+        return f"has {len(known)} different values: the answers are not classes"
     if len(known) > most:
-        return DroppedField(name, f"has {len(known)} different values, too many for a sample")
+        return f"has {len(known)} different values, too many for a sample"
     place = {text: code for code, text in enumerate(known)}
     return KeptField(name, tuple(known), tuple(place[text] for text in texts))
 
@@ -199,12 +187,12 @@ def _natural(text: str) -> tuple[bool, list[tuple[bool, float, str]]]:
     ]
 
 
-def _by_quantiles(name: str, values: Sequence[Json]) -> KeptField | DroppedField:
+def _by_quantiles(name: str, values: Sequence[Json]) -> KeptField | str:
     known = np.array([float(value) for value in values if isinstance(value, int | float)])
     edges = np.unique(np.quantile(known, np.linspace(0, 1, _QUANTILES + 1)[1:-1], method="inverted_cdf"))
     edges = edges[edges < known.max()]
     if not edges.size:
-        return DroppedField(name, "has almost the same value in every item")
+        return "has almost the same value in every item"
     codes = [
         int(np.searchsorted(edges, float(value))) if isinstance(value, int | float) else len(edges) + 1
         for value in values

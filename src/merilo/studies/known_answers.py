@@ -12,7 +12,6 @@ import numpy as np
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
-from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.studies.drawing import draw_balanced
 from merilo.studies.item_fields import ANSWER, LENGTH, fields_of, grouping_fields
@@ -117,70 +116,36 @@ _FEWEST: Final = 2
 _MOST_FIELDS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenedAnswers:
-    """Items with known answers that may be used, and how many could not.
-
-    Attributes:
-        items: the items that may be used.
-        in_test: ids of items whose text is that of a test item.
-        unanswered: the number of items without one gold answer: with none, or with criteria that differ.
-        repeated: the number of items whose text another one has.
-    """
-
-    items: tuple[Item, ...]
-    in_test: tuple[str, ...] = ()
-    unanswered: int = 0
-    repeated: int = 0
-
-    @property
-    def faults(self) -> list[str]:
-        """Why items are not used, a phrase each."""
-        repeats = f"items {listed(self.in_test, 5)} repeat questions of the test and are not used"
-        counts = {
-            repeats: len(self.in_test),
-            f"{self.unanswered} without one gold answer are not used": self.unanswered,
-            f"{self.repeated} repeat others and are not used": self.repeated,
-        }
-        return [fault for fault, count in counts.items() if count]
-
-
-def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
+def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> tuple[tuple[Item, ...], list[str]]:
     """Keep the items that have a gold answer, repeat no question of the test, and are not repeated.
 
     Args:
         pool: items with known answers.
-        test: all items of the test, also those that are not drawn.
+        test: the items of the test, also those that are not drawn unless they are the pool.
+
+    Returns:
+        The items that may be used; and why others are not, a phrase for each reason.
     """
-    asked = set(comparable(test))
+    seen = dict.fromkeys(comparable(test), "test")
     usable: list[Item] = []
     in_test: list[str] = []
     unanswered = repeated = 0
-    seen: set[str] = set()
     for item, text in zip(pool, comparable(pool), strict=True):
         if one_answer(item.outputs) is None:
             unanswered += 1
-        elif text in asked:
-            in_test.append(str(item.id))
-        elif text in seen:
-            repeated += 1
-        else:
-            seen.add(text)
+        elif text not in seen:
+            seen[text] = "pool"
             usable.append(item)
-    return ScreenedAnswers(tuple(usable), tuple(in_test), unanswered, repeated)
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenExamples:
-    """Solved examples for the instruction.
-
-    Attributes:
-        items: the examples.
-        uncovered: the domains and kinds of answer of the dataset that no example shows: `domain: law`, `answer: 0`.
-    """
-
-    items: tuple[Item, ...]
-    uncovered: tuple[str, ...]
+        elif seen[text] == "test":
+            in_test.append(str(item.id))
+        else:
+            repeated += 1
+    faults = {
+        f"items {listed(in_test, 5)} repeat questions of the test and are not used": len(in_test),
+        f"{unanswered} without one gold answer are not used": unanswered,
+        f"{repeated} repeat others and are not used": repeated,
+    }
+    return tuple(usable), [fault for fault, count in faults.items() if count]
 
 
 def choose_examples(
@@ -190,7 +155,7 @@ def choose_examples(
     *,
     most: int,
     written: Sequence[Item] = (),
-) -> ChosenExamples:
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """Choose few solved items that show every label, every form of prompt and every domain.
 
     In this order of importance.
@@ -204,6 +169,9 @@ def choose_examples(
         declared: their dataset.
         most: the largest number of solved items of the dataset.
         written: examples written for Merilo, used where the dataset's own show too little.
+
+    Returns:
+        The examples; and the domains and kinds of answer that none of them shows: `domain: law`, `answer: 0`.
     """
     wanted = dict.fromkeys(sign for item in test for sign in _signs(item, declared))
     wanted |= dict.fromkeys(f"{ANSWER}: {label}" for label in declared.answer.labels)
@@ -231,10 +199,12 @@ def choose_examples(
         chosen.append(best[0])
         free -= best[2]
         left -= best[1]
-    return ChosenExamples(tuple(chosen), tuple(sign for sign in wanted if sign in left))
+    return tuple(chosen), tuple(sign for sign in wanted if sign in left)
 
 
-def opening_turns(turns: Sequence[Item], declared: Dataset, *, most: int) -> ChosenExamples:
+def opening_turns(
+    turns: Sequence[Item], declared: Dataset, *, most: int
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """Return the beginning of a solved dialogue, until every label was shown: a turn needs those before it.
 
     Args:
@@ -250,7 +220,7 @@ def opening_turns(turns: Sequence[Item], declared: Dataset, *, most: int) -> Cho
         chosen.append(item)
         for sign in _signs(item, declared):
             left.pop(sign, None)
-    return ChosenExamples(tuple(chosen), tuple(left))
+    return tuple(chosen), tuple(left)
 
 
 def _signs(item: Item, declared: Dataset) -> list[str]:
@@ -270,21 +240,6 @@ def _signs(item: Item, declared: Dataset) -> list[str]:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenControls:
-    """The control items of a study.
-
-    Attributes:
-        items: the control items.
-        wanted: how many were wanted.
-        shares: what they look like beside test items.
-    """
-
-    items: tuple[Item, ...]
-    wanted: int
-    shares: tuple[ComparedShare, ...]
-
-
 def spacing(share: float) -> int:
     """Return one task in how many is a control item, for a share of control items.
 
@@ -295,21 +250,23 @@ def spacing(share: float) -> int:
     return max(round(1 / share), 2)
 
 
-def wanted_controls(items: int, share: float) -> int:
-    """Return the number of control items for a share of the tasks.
+def wanted_controls(items: int, every: int) -> int:
+    """Return the number of control items of which an annotator who answers all items gets each once.
 
-    So that an annotator who answers all items gets each once.
+    Args:
+        items: the items of the test.
+        every: one task in so many is a control item.
 
     Example:
-        >>> wanted_controls(1000, 0.05), wanted_controls(8, 0.05)
+        >>> wanted_controls(1000, 20), wanted_controls(8, 20)
         (53, 1)
     """
-    return max(ceil(items / (spacing(share) - 1)), ceil(items * share - 1e-9), 1)
+    return max(ceil(items / (every - 1)), 1)
 
 
 def choose_controls(
     pool: Sequence[Item], test: Sequence[Item], declared: Dataset, *, wanted: int, seed: int
-) -> ChosenControls:
+) -> tuple[Item, ...]:
     """Choose control items that look like the test.
 
     Of a larger pool, those that have the test's distribution of fields.
@@ -320,12 +277,7 @@ def choose_controls(
         declared: their dataset.
         wanted: the number of control items; fewer if the pool is smaller.
         seed: the random seed.
-
-    Raises:
-        UsageError: the share of control items is not positive.
     """
-    if wanted < 1:
-        raise UsageError(f"{argument('control_share')} must give at least one control item")
     chosen = list(pool)
     if len(pool) > wanted:
         both = [*test, *pool]
@@ -337,4 +289,4 @@ def choose_controls(
             chosen = [pool[place] for place in draw_balanced(own, wanted, seed=seed, like=shares)]
         else:
             chosen = chosen[:wanted]
-    return ChosenControls(tuple(chosen), wanted, compare_controls(chosen, test, declared))
+    return tuple(chosen)

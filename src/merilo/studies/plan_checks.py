@@ -15,28 +15,27 @@ from merilo.baselines.consensus_scorer import refuse_unknown_metric
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
-from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
+from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.files import sha256
 from merilo.items import Item, named_field
 from merilo.metrics.answers import gold_label, has_gold
 from merilo.metrics.registry import metric_of
 from merilo.metrics.scoring import score
 from merilo.settings import AnalysisSettings
-from merilo.strict_json import indented
+from merilo.strict_json import indented, json_lines
 from merilo.studies.consent import Consent, OwnWords
 from merilo.studies.item_fields import field_names
 from merilo.studies.known_answers import compare_controls, telling_shares
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import (
-    CHECKLIST_NUMBERS,
-    PlanFault,
     YamlPath,
+    author_questions,
     first_fault,
     plan_path,
     read_plan_text,
 )
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
-from merilo.studies.study_folder import FrozenPlan, StudyFolder, StudyItem, changes_since_freeze, freeze_plan
+from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
 from merilo.wording import counted_noun, listed
@@ -45,7 +44,7 @@ from merilo.wording import counted_noun, listed
 LEASE_MINUTES: Final = 30
 
 #: A fault of a key of the plan (the key and what is wrong), a fault of another file, or a warning.
-Finding: TypeAlias = tuple[str, str] | PlanFault | str
+Finding: TypeAlias = tuple[str, str] | MeriloError | str
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class StudyCheck:
         study: the study; `None` if the plan cannot be read.
     """
 
-    problems: list[PlanFault] = field(default_factory=list)
+    problems: list[MeriloError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     figures: PlanFigures | None = None
     study: StudyFolder | None = None
@@ -77,15 +76,10 @@ class _Content:
     study: StudyFolder
     plan: Study
     declared: Dataset | None = None
-    items: list[StudyItem] = field(default_factory=list)
-    controls: list[StudyItem] = field(default_factory=list)
-    training: list[StudyItem] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    controls: list[Item] = field(default_factory=list)
+    training: list[Item] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
-
-    @property
-    def asked(self) -> list[Item]:
-        """The items of the test."""
-        return [shown.item for shown in self.items]
 
 
 def validate_study(path: Path) -> StudyCheck:
@@ -124,16 +118,17 @@ def validate_study(path: Path) -> StudyCheck:
             for finding in findings(content):
                 if isinstance(finding, str):
                     check.warnings.append(finding)
-                elif isinstance(finding, PlanFault):
+                elif isinstance(finding, MeriloError):
                     check.problems.append(finding)
                 else:
                     key, message = finding
                     section, _, rest = key.partition(".")
                     where: YamlPath = (section, rest) if section == "checklist" else tuple(key.split("."))
-                    row = source.line(where)
-                    check.problems.append(PlanFault(STUDY_FILE, row, key, for_command_line(message)))
+                    check.problems.append(
+                        InputError(message, file=STUDY_FILE, row=source.line(where), field=key)
+                    )
         except MeriloError as error:
-            check.problems.append(_fault_of(error))
+            check.problems.append(_in_folder(error))
     if content.declared is not None:
         try:
             check.figures = plan_figures(
@@ -145,16 +140,15 @@ def validate_study(path: Path) -> StudyCheck:
             check.warnings += check.figures.notes
         except UsageError as error:  # of a metric that the checks have refused already
             if not check.problems:
-                check.problems.append(_fault_of(error))
-    check.problems.sort(key=lambda fault: (fault.file != STUDY_FILE, fault.file, fault.row or 0))
+                check.problems.append(error)
+    check.problems.sort(key=lambda fault: (fault.place.file != STUDY_FILE, fault.place.row or 0))
     return check
 
 
-def _fault_of(error: MeriloError) -> PlanFault:
+def _in_folder(error: MeriloError) -> MeriloError:
+    """Name the file at fault as the study's folder does."""
     place = error.place
-    return PlanFault(
-        Path(place.file or "").name, place.row, place.field or "", for_command_line(error.message)
-    )
+    return InputError(error.marked, file=Path(place.file or "").name, row=place.row, field=place.field)
 
 
 def _read(content: _Content) -> Iterator[Finding]:
@@ -171,13 +165,13 @@ def _read(content: _Content) -> Iterator[Finding]:
         readers.append((plan.training.file, "training.file", study.training, content.training))
     for name, key, read, items in readers:
         if not (study.path / name).is_file():
-            yield (key, f"the file {name} is missing") if key else PlanFault(name, None, "", "is missing")
+            yield (key, f"the file {name} is missing") if key else InputError("is missing", file=name)
             continue
         try:
             items.extend(read())
             content.read.add(name)
         except InputError as error:
-            yield _fault_of(error)
+            yield _in_folder(error)
 
 
 def _settings(content: _Content) -> Iterator[Finding]:
@@ -191,7 +185,7 @@ def _settings(content: _Content) -> Iterator[Finding]:
 
 
 def _items(content: _Content) -> Iterator[Finding]:
-    plan, declared, items = content.plan, content.declared, content.asked
+    plan, declared, items = content.plan, content.declared, content.items
     if ITEMS_FILE not in content.read:
         return
     if len(items) != plan.subset.size:
@@ -201,18 +195,16 @@ def _items(content: _Content) -> Iterator[Finding]:
         return
     yield from metric_gaps(plan, declared, items)
     yield from _screen_faults(plan, items)
-    for number, shown in enumerate(content.items, start=1):
+    entries = [entry for _, entry in json_lines(content.study.path / ITEMS_FILE)]
+    for number, (item, entry) in enumerate(zip(items, entries, strict=True), start=1):
         try:
-            same = render(shown.item, declared) == shown.prompt
+            same = isinstance(entry, dict) and render(item, declared) == entry.get("prompt")
         except DataError as error:
-            yield PlanFault(ITEMS_FILE, number, error.place.field or "", error.message)
+            yield InputError(error.message, file=ITEMS_FILE, row=number, field=error.place.field)
             return
         if not same:
-            message = (
-                f"item {shown.item.id}: the prompt is not what a model receives (instruction and "
-                "inputs give another text)"
-            )
-            yield PlanFault(ITEMS_FILE, number, "prompt", message)
+            message = f"item {item.id}: the prompt is not what instruction and inputs give, which people and models get"
+            yield InputError(message, file=ITEMS_FILE, row=number, field="prompt")
             return
     for name, arm in plan.arms.items():
         without = [str(item.id) for item in items if arm.domain and not domain_of(item, arm.domain)]
@@ -233,19 +225,18 @@ def _items(content: _Content) -> Iterator[Finding]:
 
 def _weights(content: _Content) -> Iterator[Finding]:
     if not (content.study.path / WEIGHTS_FILE).is_file():
-        yield PlanFault(WEIGHTS_FILE, None, "", "is missing")
+        yield InputError("is missing", file=WEIGHTS_FILE)
     elif content.items:
-        lost = sorted({str(item.id) for item in content.asked}.symmetric_difference(content.study.weights()))
+        lost = sorted({str(item.id) for item in content.items}.symmetric_difference(content.study.weights()))
         if lost:
             message = f"has other items than {ITEMS_FILE}: {listed(lost, 5)}"
-            yield PlanFault(WEIGHTS_FILE, None, "id", message)
+            yield InputError(message, file=WEIGHTS_FILE, field="id")
 
 
 def _known(content: _Content) -> Iterator[Finding]:
     """Check that items with known answers have one, and repeat neither the test nor other such items."""
-    taken = {"test item": content.asked}
-    for key, shown in (("controls.file", content.controls), ("training.file", content.training)):
-        items = [solved.item for solved in shown]
+    taken = {"test item": content.items}
+    for key, items in (("controls.file", content.controls), ("training.file", content.training)):
         ids = {str(item.id) for group in taken.values() for item in group}
         if shared := [str(item.id) for item in items if str(item.id) in ids]:
             yield (
@@ -271,17 +262,6 @@ def _controls(content: _Content) -> Iterator[Finding]:
     plan, section = content.plan, content.plan.controls
     if section is None:
         return
-    if abs(section.share - 1 / section.every) > 0.02:
-        yield (
-            "controls.every",
-            f"one task in {section.every} is a share of {1 / section.every:.3g}, but share says {section.share:g}",
-        )
-    decided = plan.baseline.min_control_accuracy
-    if section.min_accuracy != decided:
-        yield (
-            "baseline.min_control_accuracy",
-            f"says {decided:g}, but controls.min_accuracy says {section.min_accuracy:g}",
-        )
     there, needed = len(content.controls), plan.baseline.min_controls
     if section.file in content.read:
         for name, arm in plan.arms.items():
@@ -298,9 +278,8 @@ def _controls(content: _Content) -> Iterator[Finding]:
                     f"{section.file})",
                 )
     if content.controls and content.items and content.declared is not None:
-        solved = [shown.item for shown in content.controls]
-        yield from control_shortfalls(plan, content.asked, solved)
-        yield from telling_shares(compare_controls(solved, content.asked, content.declared))
+        yield from control_shortfalls(plan, content.items, content.controls)
+        yield from telling_shares(compare_controls(content.controls, content.items, content.declared))
 
 
 def _instruction(content: _Content) -> Iterator[Finding]:
@@ -311,10 +290,10 @@ def _instruction(content: _Content) -> Iterator[Finding]:
         try:
             text = " ".join(content.study.instruction(language).split()).casefold()
         except InputError as error:
-            yield _fault_of(error)
+            yield _in_folder(error)
             continue
         if not text:
-            yield PlanFault(name, None, "", "is empty")
+            yield InputError("is empty", file=name)
         for number, rule in enumerate(content.plan.restrictions):
             own = rule.text(language)
             if own is None:
@@ -346,9 +325,10 @@ def _consent(content: _Content) -> Iterator[Finding]:
 
 
 def _checklist(content: _Content) -> Iterator[Finding]:
+    numbers = author_questions()["numbers"].split()
     for number in content.plan.checklist:
-        if number not in CHECKLIST_NUMBERS:
-            hint = _nearest(number, CHECKLIST_NUMBERS)
+        if number not in numbers:
+            hint = _nearest(number, numbers)
             yield f"checklist.{number}", f"is not a number of the checklist{hint}"
 
 
@@ -361,7 +341,7 @@ def _source(content: _Content) -> Iterator[Finding]:
     elif path.is_file() and content.declared is not None:
         split = read_split(path, content.declared, source.split)
         there = {str(item.id) for item in split}
-        if lost := [str(item.id) for item in content.asked if str(item.id) not in there]:
+        if lost := [str(item.id) for item in content.items if str(item.id) not in there]:
             yield "source.file", f"has no items {listed(lost, 5)}, which {ITEMS_FILE} has"
 
 
@@ -508,10 +488,7 @@ def freeze_study(
     """
     check = validate_study(path)
     if not check.valid or check.study is None or check.figures is None:
-        first = check.problems[0]
-        raise DataError(
-            first_fault(check.problems), file=first.file, row=first.row, field=first.field or None
-        )
+        raise first_fault(check.problems, DataError)
     without = check.figures.without_verdict
     if without and not agreed(without):
         raise DataError(
@@ -520,7 +497,13 @@ def freeze_study(
             file=path,
         )
     frozen = freeze_plan(check.study, day=day, force=force)
-    folder = check.study.path
-    write_text(folder / "plan.json", indented(check.figures.as_json()) + "\n")
-    write_text(folder / "plan.md", plan_page(check.study.plan, check.figures, check.warnings))
+    write_figures(check)
     return frozen, check
+
+
+def write_figures(check: StudyCheck) -> None:
+    """Write the computed plan into the study's folder: `plan.json` and `plan.md`."""
+    if check.study is not None and check.figures is not None:
+        folder = check.study.path
+        write_text(folder / "plan.json", indented(check.figures.as_json()) + "\n")
+        write_text(folder / "plan.md", plan_page(check.study.plan, check.figures, check.warnings))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, UsageError, for_command_line, for_library
+from merilo.errors import UsageError, for_command_line, for_library
 from merilo.metrics.registry import metric_of
 from merilo.statistics.planning import (
     FEWEST_ANNOTATORS,
     StudyPlan,
-    controls,
     half_width,
     people_needed,
     smallest_difference,
@@ -22,7 +20,7 @@ from merilo.statistics.planning import (
 )
 from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
-from merilo.studies.plan_types import Arm, ControlsPlan, Study
+from merilo.studies.plan_types import Arm, Study
 from merilo.wording import counted_noun
 
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
@@ -61,24 +59,6 @@ class ArmFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlFigures:
-    """The numbers of control items that a study has and needs.
-
-    Attributes:
-        there: the control items that the study has.
-        by_share: the share of the plan: with which an annotator who answers all items gets each control item once.
-        per_person: control answers an annotator needs so that annotators who guess are excluded and skilled
-            ones are kept; `None` if no number is enough.
-        distinct: different control items that an annotator with the average number of tasks sees.
-    """
-
-    there: int
-    by_share: int
-    per_person: int | None
-    distinct: int
-
-
-@dataclass(frozen=True, slots=True)
 class PrecisionFigures:
     """The expected precision of an arm's estimate, as `merilo power` computes it.
 
@@ -105,7 +85,8 @@ class PlanFigures:
         items: items that annotators answer.
         of: items of the dataset.
         arms: name -> figures of the arm.
-        controls: the control items; `None` without them.
+        controls: the control items that the study has.
+        controls_wanted: those of the plan: an annotator who answers all items gets each once; 0 without control items.
         precision: name of the arm -> its precision; empty if the metric has no formula.
         metric: the main metric.
         verdicts: what an arm can tell of a model, a sentence each.
@@ -116,7 +97,8 @@ class PlanFigures:
     items: int
     of: int
     arms: dict[str, ArmFigures]
-    controls: ControlFigures | None
+    controls: int
+    controls_wanted: int
     precision: dict[str, PrecisionFigures]
     metric: str
     verdicts: tuple[str, ...]
@@ -145,11 +127,8 @@ def plan_figures(
     items = plan.subset.size
     arms = {name: arm_figures(arm, plan, training_there) for name, arm in plan.arms.items()}
     metric = plan.baseline.metric or declared.metrics[0]
-    checked = None
-    notes = ["there are no control items: annotators who guess cannot be found by them"]
-    if plan.controls is not None:
-        checked = _controls(plan, plan.controls, declared, arms, controls_there)
-        notes = [*_control_notes(checked, plan.controls, declared, arms)]
+    wanted = wanted_controls(items, plan.controls.every) if plan.controls else 0
+    notes = [*_control_notes(plan, arms, controls_there, wanted)]
     precise: dict[str, PrecisionFigures] = {}
     scored = metric_of(metric, declared.answer.kind)
     share = scored.exact and scored.unit is None
@@ -176,7 +155,8 @@ def plan_figures(
         items,
         plan.subset.of,
         arms,
-        checked,
+        controls_there,
+        wanted,
         precise,
         metric,
         verdicts=tuple(sentence for sentence, _ in verdicts),
@@ -240,45 +220,20 @@ def chance_of(declared: Dataset) -> float:
     return max(1 / labels, _LEAST_CHANCE) if labels else _LEAST_CHANCE
 
 
-def _controls(
-    plan: Study, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures], there: int
-) -> ControlFigures:
-    per_person = None
-    with suppress(DataError, UsageError):
-        per_person = controls(
-            threshold=section.min_accuracy, chance=chance_of(declared), skilled=plan.assumptions.skilled
-        ).controls
-    distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
-    wanted = wanted_controls(plan.subset.size, section.share)
-    return ControlFigures(there, wanted, per_person, distinct)
-
-
-def _control_notes(
-    figures: ControlFigures, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures]
-) -> Iterator[str]:
-    there = figures.there
-    seen = min(arm.controls_per_person for arm in arms.values())
-    if figures.per_person is None:
+def _control_notes(plan: Study, arms: Mapping[str, ArmFigures], there: int, wanted: int) -> Iterator[str]:
+    if plan.controls is None:
+        yield "there are no control items: annotators who guess cannot be found by them"
+        return
+    every = plan.controls.every
+    if there < wanted:
         yield (
-            f"at the accuracy {section.min_accuracy:g} no number of control items excludes annotators who guess "
-            f"({chance_of(declared):.2g} right by chance) and keeps the skilled: "
-            "choose an accuracy between the two (controls.min_accuracy)"
+            f"there {'is' if there == 1 else 'are'} {there} of {wanted} control items "
+            f"({1 / every:.0%} of the tasks): add solved items that are not in the test"
         )
-    elif seen < figures.per_person:
+    if there < (most := ceil(max(arm.controls_per_person for arm in arms.values()))):
         yield (
-            f"an annotator gets {seen:.1f} control items on average, but {figures.per_person} are needed to exclude "
-            f"annotators who guess: give each annotator {figures.per_person * section.every} tasks, or more control "
-            "items (controls.every)"
-        )
-    if there < figures.by_share:
-        yield (
-            f"there {'is' if there == 1 else 'are'} {there} of {figures.by_share} control items "
-            f"({section.share:.0%} of the tasks): add solved items that are not in the test"
-        )
-    if there < figures.distinct:
-        yield (
-            f"an annotator would meet {figures.distinct} control items, but there are only {there}: no control item "
-            f"may come twice to one person, so nobody may answer more than {there * section.every} tasks"
+            f"an annotator would meet {most} control items, but there are only {there}: no control item "
+            f"may come twice to one person, so nobody may answer more than {there * every} tasks"
         )
 
 
@@ -347,7 +302,11 @@ def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
-    whole = f"all {figures.items} items" if plan.subset.all else f"{figures.items} of the {figures.of} items"
+    whole = (
+        f"all {figures.items} items"
+        if figures.items == figures.of
+        else f"{figures.items} of the {figures.of} items"
+    )
     dataset = plan.study if plan.dataset.endswith(".yaml") else plan.dataset
     lines += [f"Annotators answer {whole} of {dataset}. The seed of every draw is {plan.seed}.", ""]
     names = list(figures.arms)
@@ -392,14 +351,9 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
 
 def plan_sentences(figures: PlanFigures) -> list[str]:
     """Return sentences on the number of control items, and on what the study can tell of a model."""
-    sentences = []
-    if (checked := figures.controls) is not None:
-        there = counted_noun(checked.there, "control item", "control items")
-        share = f"The study has {there}; the plan asks for {checked.by_share}."
-        needed = f" The power computation asks for {checked.per_person} control answers per annotator."
-        sentences.append(share + ("" if checked.per_person is None else needed))
-    sentences += figures.verdicts
-    return sentences
+    there = counted_noun(figures.controls, "control item", "control items")
+    asked = f"The study has {there}; the plan asks for {figures.controls_wanted}."
+    return [*([asked] if figures.controls_wanted else []), *figures.verdicts]
 
 
 def _money(currency: str, amount: float | None) -> str:

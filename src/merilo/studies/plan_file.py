@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_jsonable_python
 
 from merilo.datasets.custom import PlainLoader
-from merilo.errors import InputError, fault_text
+from merilo.errors import InputError, MeriloError, fault_text
 from merilo.settings import PlannedAnalysis, help_of
 from merilo.studies.plan_types import STUDY_FILE, Study
 
@@ -26,59 +27,14 @@ YamlPath: TypeAlias = tuple[str | int, ...]
 _LARGEST: Final = 1_000_000
 _UNFOLDED: Final[Mapping[str, Any]] = {"allow_unicode": True, "width": 10**9, "sort_keys": False}
 
-#: Number of a question of the reporting checklist that only the author can answer -> the question. The numbers are
-#: those of Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv 2506.13776;
-#: the questions are in our own words.
-AUTHOR_QUESTIONS: Final[Mapping[str, str]] = {
-    "0.1": "title of the paper",
-    "0.2": "link to the paper",
-    "0.3": "year of the paper",
-    "0.4": "venue of the paper",
-    "1.6": "was the setup piloted or validated, and how",
-    "1.10": "public registry of the frozen plan, if any: link",
-    "2.1": "the population of people that the result speaks for",
-    "2.1.1": "by what the population was narrowed: expertise, education, language, age",
-    "2.2": "how people were sampled: crowd, convenience, random, stratified",
-    "2.3": "were people screened before the study",
-    "2.3.1": "criteria of the screening",
-    "2.3.2": "how many people were turned away",
-    "2.4": "did the authors answer themselves",
-    "2.5": "were people who had seen the questions kept out",
-    "2.6.2": "was the training paid",
-    "2.6.2.1": "how much was paid for the training",
-    "2.7.2": "was there a bonus",
-    "2.7.2.1": "how much was the bonus, and for what",
-    "2.7.3.1": "if people were not paid alike: how pay was set",
-    "3.1.1": "was the order of the items random for each person",
-    "3.3.2": "was the result adjusted for different interfaces of people and models",
-    "3.5.1": "how the ban on tools was enforced",
-    "5.1.1": "demographics of the people: age, gender, education, country, native language",
-    "5.1.4": "AI tools and their versions, if people were allowed to use them",
-    "5.2": "is the anonymised data public",
-    "5.2.2": "if the data is not public: why",
-    "5.3": "are the materials public: instruction, items, interface",
-}
 
-_NUMBERS: Final = """
-0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.10
-1.1 1.2 1.2.1 1.3 1.4 1.5 1.6 1.7 1.8 1.8.1 1.9 1.10
-2.1 2.1.1 2.2 2.3 2.3.1 2.3.2 2.4 2.5 2.6 2.6.1 2.6.2 2.6.2.1 2.7 2.7.1 2.7.2 2.7.2.1 2.7.3 2.7.3.1
-3.1 3.1.1 3.2 3.2.1 3.2.2 3.3 3.3.1 3.3.2 3.4 3.4.1 3.5 3.5.1 3.6
-4.1 4.1.1 4.2 4.2.1 4.3 4.4 4.5 4.6
-5.1.1 5.1.2 5.1.3 5.1.4 5.1.5 5.2 5.2.1 5.2.2 5.3 5.4
-"""
+@cache
+def author_questions() -> Mapping[str, Any]:
+    """Return what only the author can answer (`checklist`, `publication`), and all `numbers` of the checklist."""
+    text = (files("merilo.studies") / "author_questions.yaml").read_text(encoding="utf-8")
+    content: Mapping[str, Any] = yaml.safe_load(text)
+    return content
 
-#: Every number of the checklist, in its order.
-CHECKLIST_NUMBERS: Final = tuple(_NUMBERS.split())
-
-#: What may be published -> what to fill in.
-PUBLISHED: Final[Mapping[str, str]] = {
-    "paper": "link to the paper",
-    "data": "link to the anonymised answers",
-    "code": "link to the analysis code",
-    "registration": "link to the registered plan",
-    "contact": "whom to write",
-}
 
 _HEAD: Final = """\
 # Plan of a human baseline. Edit what you like, then check it:
@@ -116,7 +72,7 @@ def _entry(name: str, value: object, indent: str) -> list[str]:
         listed = yaml.safe_dump([asdict(part) for part in value], **_UNFOLDED)
         return [key, *(f"{indent}  {line}" for line in listed.splitlines())]
     if isinstance(value, Mapping):
-        about = {"checklist": AUTHOR_QUESTIONS, "publication": PUBLISHED}.get(name, {})
+        about = author_questions()[name] if name in {"checklist", "publication"} else {}
         members = {inner: (value.get(inner) or "", about.get(inner, "")) for inner in {**about, **value}}
     elif is_dataclass(value) and len(indent) < 4:
         members = {
@@ -150,33 +106,12 @@ def _flow(value: object) -> str:
     return text.removesuffix("...\n").strip()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFault:
-    """A fault of a study.
-
-    Attributes:
-        file: the file's name in the study's folder.
-        row: the line in it, if the fault has one.
-        field: the key, dots between its parts; empty if the fault is not that of a key.
-        message: what is wrong, and what is expected.
-    """
-
-    file: str
-    row: int | None
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        line = None if self.row is None else f"line {self.row}"
-        where = ", ".join(part for part in (self.file, line, self.field) if part)
-        return f"{where}: {self.message}"
-
-
-def first_fault(faults: Sequence[PlanFault]) -> str:
-    """Return the message of the first fault, and how many more there are."""
+def first_fault(faults: Sequence[MeriloError], kind: type[MeriloError]) -> MeriloError:
+    """Return the first fault as an error of a kind; it says how many more there are."""
     more = len(faults) - 1
     hint = f" (and {more} more; 'merilo study validate' names all of them)" if more else ""
-    return f"{faults[0].message}{hint}"
+    place = faults[0].place
+    return kind(f"{faults[0].marked}{hint}", file=place.file, row=place.row, field=place.field)
 
 
 @dataclass(slots=True)
@@ -236,12 +171,11 @@ def read_plan(study: Path) -> Study:
     """
     plan, faults, _ = read_plan_text(study)
     if plan is None:
-        first = faults[0]
-        raise InputError(first_fault(faults), file=plan_path(study), row=first.row, field=first.field or None)
+        raise first_fault(faults, InputError)
     return plan
 
 
-def read_plan_text(study: Path) -> tuple[Study | None, list[PlanFault], LinedYaml]:
+def read_plan_text(study: Path) -> tuple[Study | None, list[MeriloError], LinedYaml]:
     """Read the plan of a study and list all of its faults.
 
     Returns:
@@ -255,20 +189,22 @@ def read_plan_text(study: Path) -> tuple[Study | None, list[PlanFault], LinedYam
         missing = "is not a folder of a study: study.yaml is missing"
         raise InputError(missing if study.exists() else "there is no such folder of a study", file=study)
     source = read_lined_yaml(path)
-    faults = [
-        PlanFault(STUDY_FILE, row, _dotted(where), "occurs twice in one mapping; keep one of the two")
+    faults: list[MeriloError] = [
+        InputError(
+            "occurs twice in one mapping; keep one of the two", file=STUDY_FILE, row=row, field=_dotted(where)
+        )
         for where, row in source.repeated
     ]
     plan: Study | None = None
     if not isinstance(source.content, Mapping):
         expected = "is not a plan of a study: expected 'study: ...', 'dataset: ...', 'arms: ...'"
-        faults.append(PlanFault(STUDY_FILE, 1, "", expected))
+        faults.append(InputError(expected, file=STUDY_FILE, row=1))
     else:
         try:
             plan = _adapter().validate_python(source.content)
         except ValidationError as error:
             faults += _faults_of(error, source)
-    faults.sort(key=lambda fault: fault.row or 0)
+    faults.sort(key=lambda fault: fault.place.row or 0)
     return None if faults else plan, faults, source
 
 
@@ -277,7 +213,7 @@ def _adapter() -> TypeAdapter[Study]:
     return TypeAdapter(Study)
 
 
-def _faults_of(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]:
+def _faults_of(error: ValidationError, source: LinedYaml) -> Iterator[InputError]:
     """Convert Pydantic's faults; those of one union's members become one fault."""
     by_path: dict[YamlPath, list[str]] = {}
     for fault in error.errors(include_url=False):
@@ -285,14 +221,12 @@ def _faults_of(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]
         if fault["type"] != "missing":
             path = source.known(path)
         by_path.setdefault(path, []).append(_message(path, fault))
-    for path, messages in by_path.items():
-        message = " or ".join(dict.fromkeys(messages))
+    for place, messages in by_path.items():
+        path, message = place, " or ".join(dict.fromkeys(messages))
         key, colon, rest = message.partition(": ")
         if not path and colon and key in keys_at(()):
-            # A fault between two sections names the one at fault itself.
-            yield PlanFault(STUDY_FILE, source.line((key,)), key, rest)
-        else:
-            yield PlanFault(STUDY_FILE, source.line(path), _dotted(path), message)
+            path, message = (key,), rest  # a fault between two sections names the one at fault itself
+        yield InputError(message, file=STUDY_FILE, row=source.line(path), field=_dotted(path) or None)
 
 
 def _message(path: YamlPath, fault: ErrorDetails) -> str:

@@ -127,12 +127,9 @@ class Arm:
 class DrawnSubset:
     """Which items of the dataset people answer."""
 
-    all: Flag = False
     size: Count
     of: Annotated[Count, Help("Items of the dataset.")]
-    fields: Annotated[
-        tuple[Text, ...], Help("Kept fields: subset.csv and subset.svg show each before and after.")
-    ] = ()
+    fields: Annotated[tuple[Text, ...], Help("Kept fields: subset.csv shows each before and after.")] = ()
     method: Annotated[
         Literal["all", "balanced", "even"],
         Help("balanced: in proportion, every field balanced; even: as many of each domain."),
@@ -142,8 +139,6 @@ class DrawnSubset:
     def __post_init__(self) -> None:
         if self.size > self.of:
             raise ValueError(f"size {self.size} is more than the {self.of} items of the dataset")
-        if self.all and self.size != self.of:
-            raise ValueError(f"all is true, but size is {self.size} of {self.of}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +146,15 @@ class ControlsPlan:
     """Items with known answers, placed among the items to check annotators."""
 
     file: FileName = CONTROLS_FILE
-    share: Annotated[
-        float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.")
-    ] = 0.05
     every: Annotated[
         int,
         Strict(),
         Field(ge=2),
-        Help("One task in so many is a control item, at regular intervals, never twice to one person."),
+        Help(
+            "One task in so many is a control item, at regular intervals, never twice to one person. Annotators below "
+            "baseline.min_control_accuracy are excluded."
+        ),
     ] = 20
-    min_accuracy: Annotated[Share, Help("Annotators below it are excluded.")] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +195,6 @@ class Assumptions:
     spread: Annotated[
         float, Strict(), Field(ge=0, le=0.5), Help("Standard deviation of accuracy between annotators.")
     ] = 0.1
-    skilled: Annotated[Probability, Help("Accuracy on control items of annotators who should be kept.")] = (
-        0.85
-    )
     level: Annotated[Probability, Help("Nominal coverage of intervals.")] = 0.95
     power: Annotated[Probability, Help("Probability of detecting a difference.")] = 0.8
 

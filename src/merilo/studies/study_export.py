@@ -207,14 +207,14 @@ def outgoing_study(
 
 def _author_field(folder: StudyFolder, named: str | None) -> str | None:
     """Find the field of the authors; `None` if authorship is not known."""
-    metas = [shown.item.meta for shown in folder.items()]
-    there = {field for meta in metas for field in meta}
+    items = folder.items()
+    there = {field for item in items for field in item.meta}
     if named is not None and named not in there:
         raise UsageError(
             f"no item has a field '{named}' in meta (there are: {listed(sorted(there))})",
             field=argument("author_field"),
         )
-    return named or usual_author_field([shown.item for shown in folder.items()])
+    return named or usual_author_field(items)
 
 
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -18,25 +18,12 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError, argument
 from merilo.files import sha256
-from merilo.items import Item, entry_of, item_of
+from merilo.items import Item, entry_of, read_split
 from merilo.records import Object, Record
-from merilo.strict_json import Json, indented, json_lines
+from merilo.strict_json import Json, indented
 from merilo.studies.plan_file import plan_path, read_lined_yaml, read_plan
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.version import __version__
-
-
-@dataclass(frozen=True, slots=True)
-class StudyItem:
-    """An item of a study with the text that annotators read.
-
-    Attributes:
-        item: the item, with its gold answer.
-        prompt: the rendered prompt without shots, as a model reads it; media files are named in angle brackets.
-    """
-
-    item: Item
-    prompt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +64,21 @@ class StudyFolder:
         except UsageError as error:
             raise InputError(error.marked, file=plan_path(self.path), field="dataset") from error
 
-    def items(self) -> list[StudyItem]:
+    def items(self) -> list[Item]:
         """Read the items that annotators answer.
 
         Raises:
-            InputError: the file cannot be read; the message names the line.
+            InputError: the file cannot be read as items; the message names the line or the item.
         """
-        return read_study_items(self.path / ITEMS_FILE)
+        return list(read_split(self.path / ITEMS_FILE))
 
-    def controls(self) -> list[StudyItem]:
-        """Read the control items; an empty list without controls.
+    def controls(self) -> list[Item]:
+        """Read the control items as `items` does; an empty list without controls."""
+        return list(read_split(self.path / self.plan.controls.file)) if self.plan.controls else []
 
-        Raises:
-            InputError: the file cannot be read; the message names the line.
-        """
-        return read_study_items(self.path / self.plan.controls.file) if self.plan.controls else []
-
-    def training(self) -> list[StudyItem]:
-        """Read the training items; an empty list without training.
-
-        Raises:
-            InputError: the file cannot be read; the message names the line.
-        """
-        return read_study_items(self.path / self.plan.training.file) if self.plan.training else []
+    def training(self) -> list[Item]:
+        """Read the training items as `items` does; an empty list without training."""
+        return list(read_split(self.path / self.plan.training.file)) if self.plan.training else []
 
     def instruction(self, language: str) -> str:
         """Read the instruction in Markdown.
@@ -157,47 +136,19 @@ def open_study(path: Path) -> StudyFolder:
     return StudyFolder(plan_path(path).parent, read_plan(path))
 
 
-def read_study_items(path: Path) -> list[StudyItem]:
-    """Read a file of items: JSON Lines, an item a line, with its prompt.
+def item_lines(items: Iterable[Item], declared: Dataset) -> str:
+    """Serialise items as JSON Lines, each with its prompt for whoever reads the file.
 
-    Raises:
-        InputError: the file cannot be read, a line is not an item, or two items share an id; the message
-            names the line.
-    """
-    items: list[StudyItem] = []
-    seen: set[str] = set()
-    for row, entry in json_lines(path):
-        item = item_of(entry, file=f"{path}, row {row}", where="")
-        prompt = cast("dict[str, Json]", entry).get("prompt")
-        if not isinstance(prompt, str):
-            raise InputError("must be the text that annotators read", file=path, row=row, field="prompt")
-        if str(item.id) in seen:
-            raise InputError(f"two items have the id {item.id!r}", file=path, row=row)
-        seen.add(str(item.id))
-        items.append(StudyItem(item, prompt))
-    return items
-
-
-def study_items(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:
-    """Render items as annotators and models read them.
+    The id comes first in `meta`, also of turns of a dialogue.
 
     Raises:
         DataError: a prompt names a field that the item does not have.
     """
-    return [StudyItem(item, render(item, declared)) for item in items]
-
-
-def item_lines(items: Sequence[StudyItem]) -> str:
-    """Serialise items as JSON Lines; the inverse of `read_study_items`."""
-    return "".join(
-        json.dumps({**_entry(shown.item), "prompt": shown.prompt}, ensure_ascii=False, allow_nan=False) + "\n"
-        for shown in items
+    entries = (
+        {**entry_of(replace(item, meta={"id": item.id, **item.meta})), "prompt": render(item, declared)}
+        for item in items
     )
-
-
-def _entry(item: Item) -> dict[str, Json]:
-    """An entry with the id first in `meta`, also for turns of a dialogue."""
-    return entry_of(replace(item, meta={"id": item.id, **item.meta}))
+    return "".join(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n" for entry in entries)
 
 
 #: Sections that may be filled in after the plan was frozen: they are answers about the study, not decisions.

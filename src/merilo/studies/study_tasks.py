@@ -16,12 +16,20 @@ from hashlib import blake2b
 from typing import Final, Literal, TypeAlias, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import Media, offered_labels, option_fields, parts, shown_value, template
+from merilo.datasets.rendering import (
+    Media,
+    offered_labels,
+    option_fields,
+    parts,
+    render,
+    shown_value,
+    template,
+)
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.strict_json import Json
 from merilo.studies.question_sampling import value_of
-from merilo.studies.study_folder import StudyFolder, StudyItem
+from merilo.studies.study_folder import StudyFolder
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]
 AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
@@ -164,7 +172,7 @@ def study_tasks(
         DataError: an item cannot be rendered, or a control or training item has no known answer.
     """
     items, declared = folder.items(), folder.declared()
-    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(shown.item for shown in items))
+    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(items))
     return StudyTasks(
         ids,
         tuple(tasks_of(items, "test", declared, ids, author_field=author_field, domain_field=domain_field)),
@@ -174,7 +182,7 @@ def study_tasks(
 
 
 def tasks_of(
-    items: Iterable[StudyItem],
+    items: Iterable[Item],
     kind: TaskKind,
     declared: Dataset,
     ids: TaskIds,
@@ -185,7 +193,7 @@ def tasks_of(
     """Make the tasks of items, in the order of the items.
 
     Args:
-        items: the items with their prompts.
+        items: the items.
         kind: what they are in the study.
         declared: the dataset.
         ids: the ids of the study's tasks.
@@ -198,23 +206,22 @@ def tasks_of(
     Example:
         >>> from merilo.datasets import dataset
         >>> item = Item(1, "Balanced: {inputs}?", "( )", "1", {"id": 1})
-        >>> shown = StudyItem(item, "Balanced: ( )?")
-        >>> (task,) = tasks_of([shown], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
+        >>> (task,) = tasks_of([item], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
         >>> task.prompt, task.form, task.labels, task.known
         ('Balanced: ( )?', 'labels', ('0', '1'), None)
     """
     tasks = []
-    for shown in items:
-        item = shown.item
+    for item in items:
+        prompt = render(item, declared)
         media = [part for part in parts(item, declared) if isinstance(part, Media)] if declared.media else []
         dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
         hint, form = item.meta.get("hint"), form_of(item, declared)
-        options, listed = listed_options(item, declared, form, shown.prompt)
+        options, listed = listed_options(item, declared, form, prompt)
         task = StudyTask(
             id=ids.of(kind, item),
             item=item.id,
             kind=kind,
-            prompt=shown.prompt,
+            prompt=prompt,
             media=tuple(dict.fromkeys(media)),
             form=form,
             labels=offered_labels(item, declared),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby
+from dataclasses import dataclass
 from typing import Final
 
 from merilo.atomic_write import guarded_text
@@ -14,9 +13,8 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
 from merilo.studies.drawing import draw_balanced, post_stratify
-from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
+from merilo.studies.item_fields import KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset
-from merilo.studies.platform_tasks import study_templates
 from merilo.studies.question_sampling import draw_evenly, value_of
 from merilo.studies.study_folder import ItemWeight
 
@@ -62,7 +60,7 @@ class ChosenSubset:
         items: the items, in the dataset's order.
         section: the section `subset` of the plan.
         fields: the fields whose distribution is compared.
-        dropped: the fields that a sample cannot keep, with the reason.
+        dropped: the fields that a sample cannot keep -> why, in a phrase.
         shares: the distribution of every field before and after.
         weights: the weight of each item, in the order of the items.
         short: with a fixed number of items of each domain, the domains that have fewer -> how many they have.
@@ -71,7 +69,7 @@ class ChosenSubset:
     items: tuple[Item, ...]
     section: DrawnSubset
     fields: tuple[KeptField, ...]
-    dropped: tuple[DroppedField, ...]
+    dropped: dict[str, str]
     shares: tuple[CategoryShare, ...]
     weights: tuple[ItemWeight, ...]
     short: dict[str, int]
@@ -110,8 +108,8 @@ def choose_subset(
     # Where nothing is drawn, fields are only shown, so that they may have more values.
     room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
     fields_kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
-    if fields and (lost := [field for field in dropped if field.name in fields]):
-        raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
+    if lost := next((name for name in dropped if name in fields), None):
+        raise UsageError(f"the field '{lost}' cannot be kept: it {dropped[lost]}")
     places = list(range(n))
     short: dict[str, int] = {}
     design: tuple[KeptField, ...] = ()
@@ -121,7 +119,6 @@ def choose_subset(
     elif draws:
         places = draw_balanced(fields_kept or [KeptField("all", ("all",), (0,) * n)], wanted, seed=seed)
     section = DrawnSubset(
-        all=len(places) == n,
         size=len(places),
         of=n,
         fields=tuple(field.name for field in fields_kept),
@@ -132,7 +129,7 @@ def choose_subset(
         items=tuple(split.items[place] for place in places),
         section=section,
         fields=tuple(fields_kept),
-        dropped=tuple(dropped),
+        dropped=dropped,
         shares=tuple(_shares(fields_kept, places)),
         weights=_weights(fields_kept, places, n, design),
         short=short,
@@ -234,20 +231,3 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([columns, *rows])
     return out.getvalue()
-
-
-def shares_svg(shares: Sequence[CategoryShare]) -> str:
-    """Draw the distribution of every field before and after as a standalone SVG."""
-    fields = []
-    for name, group in groupby(shares, key=lambda share: share.field):
-        own = list(group)
-        tallest = max(max(share.share, share.drawn_share) for share in own) or 1.0
-        rows = []
-        for share in own:
-            # A file of SVG may not hold control characters.
-            value = "".join(letter if letter.isprintable() else " " for letter in share.value)
-            label = value if len(value) <= 34 else value[:33] + "…"
-            rows.append({**asdict(share), "value": value, "label": label, "tallest": tallest})
-        fields.append((name, rows))
-    template = study_templates().get_template("subset.svg.j2")
-    return template.render(fields=fields, height=66 + 32 * len(fields) + 26 * len(shares))
