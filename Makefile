@@ -26,7 +26,7 @@ WITHIN_COVERAGE := benchmarks/simulation.py
 help:           ## list all targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
 
-demo: $(VENV)/site  ## install Merilo, let simulated people answer two studies on the annotation site, print the paths of the reports
+demo: $(VENV)/core  ## install Merilo, let simulated people answer two studies on the annotation site, print the paths of the reports
 	$(BIN)/merilo demo --out $(DEMO) --force
 
 test: $(VENV)/test $(AXE)  ## install what the tests need, run those that a change can break; NO_SYSTEM=1: no Debian packages
@@ -76,12 +76,8 @@ $(VENV)/core: $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(VENV)/site: $(VENV)/core pyproject.toml $(LOCK)
-	$(PIP) install --constraint $(LOCK) --editable '.[site]'
-	@touch $@
-
 $(VENV)/test: $(VENV)/core pyproject.toml $(LOCK)
-	$(PIP) install --constraint $(LOCK) --editable '.[models,postgres,site]' --group test
+	$(PIP) install --constraint $(LOCK) --editable '.[models,postgres]' --group test
 	@touch $@
 
 $(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)

@@ -4,7 +4,6 @@ import csv
 import json
 import re
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -126,13 +125,3 @@ def test_an_earlier_demo_is_replaced_only_by_force_and_other_files_stay(tmp_path
     assert refused.status == 2
     assert "--force" in refused.complaint
     assert [path.name for path in (tmp_path / "demo").iterdir()] == ["notes.txt"]
-
-
-def test_without_the_extra_the_demo_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "fastapi", None)
-    refused = merilo("demo", "--out", tmp_path / "demo", "--no-open")
-    assert refused.status == 2
-    assert "pip install 'merilo[site]'" in refused.complaint
-    assert not (tmp_path / "demo").exists()

@@ -1,10 +1,12 @@
 """The files for publishing the site: the Compose file holds what the site needs, and nginx serves the site with them."""
 
+import os
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address, ip_network
@@ -20,6 +22,7 @@ from site_process import running_site
 
 from merilo.cli.study_site import app
 from merilo.site.journal import DATABASE_VARIABLE, database_url
+from merilo.site.served_study import load_study
 from merilo.studies.study_folder import StudyFolder
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -166,3 +169,59 @@ def test_people_answer_through_nginx_although_a_server_process_is_killed(
                 port = address.rpartition(":")[2]
                 stack.enter_context(running_site(folder.path, *options, "--port", port))
         assert len(set(seen)) == 6
+
+
+def test_the_folder_of_a_space_serves_its_study(
+    frozen: Frozen, tmp_path: Path, browser: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = tmp_path / "space"
+    shutil.copytree(DEPLOY / "space", space)
+    study = frozen()
+    shutil.copytree(study.path, space / "study")
+    front = yaml.safe_load((space / "README.md").read_text("utf-8").split("---")[1])
+    dockerfile = (space / "Dockerfile").read_text("utf-8")
+    assert f"EXPOSE {front['app_port']}" in dockerfile
+    assert 'CMD ["/space/start"]' in dockerfile
+    secret = "a-secret-of-the-author-that-nobody-guesses-1"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    where = {
+        "MERILO_DATA": str(tmp_path),
+        "MERILO_HOST": "127.0.0.1",
+        "PORT": str(port),
+        "MERILO_AUTHOR_SECRET": secret,
+    }
+    program = Path(sys.executable).parent
+    for name, value in {**where, "PATH": f"{program}:{os.environ['PATH']}"}.items():
+        monkeypatch.setenv(name, value)
+    with ended_process(
+        [space / "start"],
+        stopped_by=signal.SIGINT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert any("is running at" in line for line in process.stdout)
+        page = browser.new_page()
+        site = f"http://127.0.0.1:{port}"
+        assert page.goto(f"{site}/author/{secret}").ok
+        page.goto(f"{site}{load_study(study, 'people').path}?PROLIFIC_PID=5f3759df5f3759df5f3759df")
+        page.locator("button.main").click()
+        page.locator("button.main").click()
+        page.locator("input[name=answer]").first.check()
+        page.locator("form#item button.main").click()
+        page.get_by_role("heading", name="Задание 2").wait_for()
+        page.close()
+    assert (tmp_path / "site.db").stat().st_size
+
+
+def test_a_space_without_storage_or_secret_does_not_start(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY / "space", tmp_path / "space")
+    for data, said in ((tmp_path, "no persistent storage"), (Path("/proc"), "MERILO_AUTHOR_SECRET")):
+        started = subprocess.run(
+            [tmp_path / "space" / "start"],
+            env={"PATH": os.environ["PATH"], "SPACE_HOST": "me-study.example", "MERILO_DATA": str(data)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (started.returncode, said in started.stderr) == (1, True)

@@ -103,12 +103,8 @@ def demonstrate(
 ) -> int:
     """Run the whole procedure: two studies, simulated people who answer on the annotation site, baselines, comparison.
 
-    The first study is about a file of questions in English, the second about LCS, a dataset of the catalogue. Needs the
-    extra 'site'.
+    The first study is about a file of questions in English, the second about LCS, a dataset of the catalogue.
     """
-    from merilo.site import require_site  # noqa: PLC0415 - an extra
-
-    require_site()
     refuse_existing(out, force=force)
     _remove_earlier(out)
     demo = _Demo(out, items, seed)

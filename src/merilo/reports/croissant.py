@@ -25,7 +25,7 @@ TABLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 #: The columns of tables that name a row of another table.
 _REFERENCES: Final = {"responses/item": "items/item", "consensus/item": "items/item"}
 
-#: The vocabulary of Croissant 1.0; the specification asks every file to repeat it.
+#: The vocabulary of Croissant; the specification asks every file to repeat it.
 _CONTEXT: Final[dict[str, Json]] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -74,7 +74,7 @@ def croissant(title: str, description: str, files: Mapping[str, bytes]) -> bytes
     content: dict[str, Json] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": title,
         "description": description,
         "version": "1.0.0",
