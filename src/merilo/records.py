@@ -6,10 +6,10 @@ default. Only fields that were given are written, so that a result has the keys 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     Object: TypeAlias = dict[str, Json]
 else:
     Object = dict[str, Any]
-
-
-from merilo.strict_json import Json
 
 
 class Bounded(Protocol):
@@ -115,51 +112,3 @@ class Record(BaseModel):
             InputError: the file cannot be read, is not JSON or not such a record.
         """
         return cls.of_json(read_json(file), file)
-
-
-_NOTHING: Final[Mapping[str, Json]] = {}
-
-
-def value_at(content: Mapping[str, Json] | None, *keys: str) -> Json:
-    """Return the value below keys, or `None`.
-
-    Example:
-        >>> value_at({"a": {"b": 1}}, "a", "b"), value_at({"a": 5}, "a", "b"), value_at(None, "a")
-        (1, None, None)
-    """
-    value: Json = dict(content) if content is not None else None
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def mapping_at(content: Mapping[str, Json] | None, *keys: str) -> Mapping[str, Json]:
-    """Return the object below keys; empty if there is none."""
-    value = value_at(content, *keys)
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def list_at(content: Mapping[str, Json] | None, *keys: str) -> list[Json]:
-    """Return the list below keys; empty if there is none."""
-    value = value_at(content, *keys)
-    return value if isinstance(value, list) else []
-
-
-def text_at(content: Mapping[str, Json] | None, *keys: str) -> str | None:
-    """Return the text below keys; `None` if it is missing or blank."""
-    value = value_at(content, *keys)
-    return value.strip() if isinstance(value, str) and value.strip() else None
-
-
-def number_at(content: Mapping[str, Json] | None, *keys: str) -> float | None:
-    """Return the finite number below keys."""
-    value = value_at(content, *keys)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        return None
-    return float(value)
-
-
-def count_at(content: Mapping[str, Json] | None, *keys: str) -> int | None:
-    """Return the whole number below keys."""
-    value = value_at(content, *keys)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

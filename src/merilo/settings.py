@@ -154,10 +154,7 @@ class AnalysisSettings(CheckedSettings):
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    metric: Annotated[
-        Text | None,
-        Help("The main metric, or the dataset's.", metavar="NAME"),
-    ] = None
+    metric: Annotated[Text | None, Help("The main metric, or the dataset's.", metavar="NAME")] = None
     min_control_accuracy: Annotated[Share, Help("Exclude annotators below it on control items.")] = 0.5
     min_controls: Annotated[
         Count, Help("Keep annotators with fewer control answers: they cannot be judged.", option=False)
@@ -172,37 +169,17 @@ class AnalysisSettings(CheckedSettings):
         ),
     ] = 0.5
     min_votes: Annotated[
-        Count | Literal["majority"],
-        Help(
-            "Equal votes that make a majority.",
-            metavar="majority|N",
-        ),
+        Count | Literal["majority"], Help("Equal votes that make a majority.", metavar="majority|N")
     ] = "majority"
     max_low_agreement: Annotated[Share, Help("Reject if a larger share has no majority.")] = 0.3
     aggregator: Annotated[Aggregator, Help("What decides.")] = "majority"
-    resolve: Annotated[
-        Resolve,
-        Help("What decides without a majority."),
-    ] = "cascade"
-    by: Annotated[
-        tuple[Text, ...],
-        Help("Scores by a field; repeatable.", metavar="FIELD"),
-    ] = ()
-    cluster: Annotated[
-        Text | None,
-        Help("Items of one value, one cluster.", metavar="FIELD"),
-    ] = None
+    resolve: Annotated[Resolve, Help("What decides without a majority.")] = "cascade"
+    by: Annotated[tuple[Text, ...], Help("Scores by a field; repeatable.", metavar="FIELD")] = ()
+    cluster: Annotated[Text | None, Help("Items of one value, one cluster.", metavar="FIELD")] = None
     human_benchmark: Annotated[
-        Literal["agreed", "all"],
-        Help(
-            "The items of the value for metadata.",
-            metavar="agreed|all",
-        ),
+        Literal["agreed", "all"], Help("The items of the value for metadata.", metavar="agreed|all")
     ] = "agreed"
-    level: Annotated[
-        Level,
-        Help("The scale."),
-    ] = "nominal"
+    level: Annotated[Level, Help("The scale.")] = "nominal"
     repeats: Annotated[Repeats, Help("Two answers of one person.")] = "refuse"
 
 
@@ -221,8 +198,7 @@ class Settings(AnalysisSettings):
     """The settings of a baseline, decided before its metrics are seen; `help_of` tells what each one means."""
 
     alternatives: Annotated[
-        Text | None,
-        Help("The separator of several gold answers in one cell.", option=False),
+        Text | None, Help("The separator of several gold answers in one cell.", option=False)
     ] = None
     currency: Annotated[
         str | None, Help("The currency of rewards, if the platform does not state it.", option=False)
@@ -259,8 +235,7 @@ class RunSettings(CheckedSettings):
     mode: Annotated[
         AskedMode,
         Help(
-            "How closed answers are asked; auto compares log-likelihoods where the backend has them.",
-            PROMPT,
+            "How closed answers are asked; auto compares log-likelihoods where the backend has them.", PROMPT
         ),
     ] = "auto"
     stop: Annotated[
@@ -357,10 +332,7 @@ class ProgramSettings(CheckedSettings):
     ] = False
     workers: Annotated[
         Count | None,
-        Help(
-            "How many programs run at once; with --ray, on each node. Default: one per processor.",
-            SANDBOX,
-        ),
+        Help("How many programs run at once; with --ray, on each node. Default: one per processor.", SANDBOX),
     ] = None
     timeout: Annotated[
         float,
@@ -372,11 +344,7 @@ class ProgramSettings(CheckedSettings):
         int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)
     ] = 512
     retries: Annotated[
-        Whole,
-        Help(
-            "How many times a failed program is run again; a time-out always once.",
-            SANDBOX,
-        ),
+        Whole, Help("How many times a failed program is run again; a time-out always once.", SANDBOX)
     ] = 0
     judge_seed: Annotated[
         str | None,
@@ -424,38 +392,13 @@ class ProgramSettings(CheckedSettings):
 class InputSettings(CheckedSettings):
     """What a study's exports are read with; `help_of` tells what each one means."""
 
-    platform: Annotated[
-        Platform | None,
-        Help("The platform. Default: recognised.", INPUT),
-    ] = None
-    dataset: Annotated[
-        str | None,
-        Help(
-            "The dataset: labels and computed gold.",
-            INPUT,
-            "NAME",
-        ),
-    ] = None
+    platform: Annotated[Platform | None, Help("The platform. Default: recognised.", INPUT)] = None
+    dataset: Annotated[str | None, Help("The dataset: labels and computed gold.", INPUT, "NAME")] = None
     gold: Annotated[Path | None, Help("Gold answers, joined by id or inputs.", INPUT)] = None
-    gold_column: Annotated[
-        str | None,
-        Help("The column of gold answers.", INPUT, "COLUMN"),
-    ] = None
-    reading: Annotated[
-        Path | None,
-        Help(
-            "How columns are read, from merilo inspect.",
-            INPUT,
-            "FILE",
-        ),
-    ] = None
+    gold_column: Annotated[str | None, Help("The column of gold answers.", INPUT, "COLUMN")] = None
+    reading: Annotated[Path | None, Help("How columns are read, from merilo inspect.", INPUT, "FILE")] = None
     item: Annotated[
-        tuple[str, ...],
-        Help(
-            "A column that identifies an item; repeatable.",
-            INPUT,
-            "COLUMN",
-        ),
+        tuple[str, ...], Help("A column that identifies an item; repeatable.", INPUT, "COLUMN")
     ] = ()
     annotator: Annotated[str | None, Help("The column of annotators' ids.", INPUT, "COLUMN")] = None
     answer: Annotated[str | None, Help("The column of answers.", INPUT, "COLUMN")] = None
@@ -526,10 +469,7 @@ class CreateSettings(CheckedSettings):
         ),
     ] = None
     control_share: Annotated[
-        float,
-        Strict(),
-        Field(gt=0, le=0.5, allow_inf_nan=False),
-        Help("The share of control items.", STUDY),
+        float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.", STUDY)
     ] = 0.05
     training: Annotated[
         Path | None,

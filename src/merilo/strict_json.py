@@ -225,3 +225,17 @@ def list_at(value: Json | Row, *path: str | int) -> list[Json]:
 def dicts_at(value: Json | Row, *path: str | int) -> list[dict[str, Json]]:
     """Return the objects of the list at a path; an empty object for anything else in it."""
     return [dict_at(inner) for inner in list_at(value, *path)]
+
+
+def number_at(value: Json | Row, *path: str | int) -> float | None:
+    """Return the finite number at a path."""
+    number = at(value, *path)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
+        return None
+    return float(number)
+
+
+def count_at(value: Json | Row, *path: str | int) -> int | None:
+    """Return the whole number at a path."""
+    number = at(value, *path)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None

@@ -10,7 +10,7 @@ import pytest
 
 import merilo
 from merilo.baselines.doubtful_items import DoubtfulItems
-from merilo.datasets.solvers import solver
+from merilo.datasets.solvers import SOLVERS
 
 PEOPLE = [f"p{number}" for number in range(10)]
 
@@ -104,7 +104,7 @@ def test_several_right_answers_are_not_doubted() -> None:
 def test_a_gold_broken_on_purpose_in_a_real_pool_is_found(pools: Path) -> None:
     responses = merilo.read_responses(sorted((pools / "bps").glob("*.tsv")))
     texts = merilo.baseline(responses, dataset="bps").items["parentheses"]
-    right = {text: solver("bps")([text]) for text in texts}
+    right = {text: SOLVERS["bps"](text) for text in texts}
     broken = set(list(right)[3::20])
     gold = pl.DataFrame(
         [(text, {"0": "1", "1": "0"}[one] if text in broken else one) for text, one in right.items()],

@@ -5,8 +5,6 @@ import doctest
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,10 @@ import yaml
 from every import every
 
 import merilo.datasets
+from merilo.datasets.ready_items import examples
+from merilo.datasets.solvers import SOLVERS
+from merilo.datasets.validation import validate
+from merilo.errors import UsageError
 
 BUNDLED = Path(merilo.datasets.__file__).parent
 
@@ -118,6 +120,21 @@ def test_a_prompt_supposes_nothing_that_an_item_of_its_group_lacks() -> None:
 
 
 # The bundled items.
+
+
+@every("name", NAMES)
+def test_bundled_examples_are_valid(name: str) -> None:
+    report = validate(BUNDLED / "examples" / f"{name}.json", merilo.datasets.dataset(name))
+    assert report.problems == []
+    assert report.items["test"] >= 8
+
+
+def test_a_dataset_of_ones_own_has_no_bundled_examples() -> None:
+    answer = merilo.datasets.Answer(kind="integer")
+    own = merilo.datasets.Dataset(name="own", title="Own", answer=answer, metrics=("em",))
+    with pytest.raises(UsageError, match="no examples of 'own'"):
+        examples(own)
+
 
 CODE_SETS = {"ruhumaneval", "rucodeeval"}
 EXAMPLES = sorted(path.stem for path in (BUNDLED / "examples").glob("*.json"))
@@ -258,76 +275,11 @@ def test_a_program_passes_its_tests_and_examples_and_not_by_doing_nothing(item: 
 # Golds that can be computed.
 
 
-def is_balanced(brackets: str) -> bool:
-    """By the definition: taking out neighbouring pairs until nothing can be taken out leaves nothing."""
-    rest, before = brackets.replace(" ", ""), None
-    while rest != before:
-        rest, before = rest.replace("()", "").replace("[]", "").replace("{}", ""), rest
-    return not rest
-
-
-def is_subsequence(short: tuple[str, ...], long: str) -> bool:
-    letters = iter(long)
-    return all(letter in letters for letter in short)
-
-
-def longest_common_subsequence(one: str, other: str) -> int:
-    short, long = sorted((one, other), key=len)
-    sizes = range(len(short), 0, -1)
-    return next(
-        (
-            size
-            for size in sizes
-            if any(is_subsequence(letters, long) for letters in combinations(short, size))
-        ),
-        0,
-    )
-
-
-def value_of(expression: str) -> int:
-    """The value of an expression of whole numbers, found by walking its tree."""
-
-    def walk(node: ast.expr) -> int:
-        match node:
-            case ast.Constant(value=int(number)):
-                return number
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -walk(operand)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return walk(left) + walk(right)
-            case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                return walk(left) - walk(right)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return walk(left) * walk(right)
-        raise AssertionError(f"not arithmetic: {ast.unparse(node)}")
-
-    assert expression.endswith(" = ")
-    return walk(ast.parse(expression.removesuffix(" = "), mode="eval").body)
-
-
-def modified_value(lines: str) -> int:
-    """The open line's value: plain arithmetic plus the constant of the solved lines."""
-    *solved, open_line = lines.split("\n")
-    assert len(solved) == 5
-    asked = [line.split(" -> ") for line in solved]
-    (extra,) = {int(answer) - value_of(f"{question} = ") for question, answer in asked}
-    return value_of(f"{open_line.removesuffix(' -> ')} = ") + extra
-
-
-@every(
-    ("name", "solve"),
-    [
-        ("bps", lambda text: str(int(is_balanced(text)))),
-        ("lcs", lambda text: str(longest_common_subsequence(*text.split(" ")))),
-        ("rumodar", lambda text: str(modified_value(text))),
-        ("rumultiar", lambda text: str(value_of(text))),
-        ("simplear", lambda text: str(value_of(text))),
-    ],
-)
-def test_golds_of_computable_datasets_are_right(name: str, solve: Callable[[str], str]) -> None:
+@every("name", SOLVERS)
+def test_golds_of_computable_datasets_are_right(name: str) -> None:
     assert len(items_of(name)) >= 10
     for item in items_of(name):
-        assert item["outputs"] == solve(item["inputs"]), item["inputs"]
+        assert item["outputs"] == SOLVERS[name](item["inputs"]), item["inputs"]
 
 
 def test_computable_inputs_keep_to_the_methodology() -> None:
@@ -438,6 +390,3 @@ def test_turns_offer_two_answers_and_both_are_right_about_equally_often() -> Non
         assert set(counts) == {"1", "2"}
         assert max(counts.values()) - min(counts.values()) <= 2
         assert all(turn["inputs"]["choice1"] != turn["inputs"]["choice2"] for turn in dialogue)
-
-
-# The page about all this.

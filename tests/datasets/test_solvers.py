@@ -9,15 +9,8 @@ from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.datasets.solvers import (
-    SOLVERS,
-    solve_arithmetic,
-    solve_bps,
-    solve_lcs,
-    solve_rumodar,
-    solver,
-)
-from merilo.errors import DataError, UsageError
+from merilo.datasets.solvers import SOLVERS, solve_arithmetic, solve_bps, solve_lcs, solve_rumodar
+from merilo.errors import DataError
 
 BRACKETS = st.text(alphabet="()[]{}", max_size=14)
 WORDS = st.text(alphabet="ABCD", min_size=1, max_size=12)
@@ -116,19 +109,6 @@ def test_what_is_not_a_question_is_refused_with_a_sentence(name: str, text: str,
         SOLVERS[name](text)
 
 
-def test_an_input_split_in_columns_has_the_same_answer() -> None:
-    assert (
-        solver("LCS")(["JMCYPGB", "JMSCYB"])
-        == SOLVERS["lcs"]({"string1": "JMCYPGB", "string2": "JMSCYB"})
-        == "5"
-    )
-
-
-def test_only_computable_datasets_have_a_solver() -> None:
-    with pytest.raises(UsageError, match="parus"):
-        solver("parus")
-
-
 @pytest.mark.parametrize(("name", "gold"), [("bps", "GOLDEN:correct"), ("lcs", "GOLDEN:length")])
 def test_the_control_items_of_real_pools_have_the_answer_of_the_solver(
     name: str, gold: str, pools: Path
@@ -139,4 +119,4 @@ def test_the_control_items_of_real_pools_have_the_answer_of_the_solver(
     assert controls
     for row in controls:
         columns = [value for column, value in row.items() if column.startswith("INPUT:")]
-        assert solver(name)(columns) == row[gold]
+        assert SOLVERS[name](" ".join(columns)) == row[gold]

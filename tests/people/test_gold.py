@@ -13,7 +13,7 @@ from exports import row, toloka, written
 from gold_files import entry, golds, pool, split, table
 
 from merilo.datasets import dataset, names
-from merilo.datasets.solvers import solver
+from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import read_split
 from merilo.metrics.scoring import score
@@ -476,7 +476,7 @@ def test_a_bare_name_beside_that_of_a_platform_keeps_its_column(tmp_path: Path) 
 
 
 def test_a_solver_gives_items_by_the_pools_numbers() -> None:
-    gold = solved_gold(pool(string1=["ABC"], string2=["BC"]), solver("lcs"), "lcs")
+    gold = solved_gold(pool(string1=["ABC"], string2=["BC"]), SOLVERS["lcs"], "lcs")
     assert golds(gold) == ["2"]
     assert gold.column is None
     item = gold.items[1]
@@ -485,7 +485,7 @@ def test_a_solver_gives_items_by_the_pools_numbers() -> None:
 
 def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
     items = pool(inputs=["4 / 2 = ", "1 / 2 = ", "1 / 0 = ", "x", "1 / 3 = ", "7 - 9 = "])
-    gold = solved_gold(items, solver("rumultiar"), "rumultiar")
+    gold = solved_gold(items, SOLVERS["rumultiar"], "rumultiar")
     assert golds(gold) == ["2", "-2"]
     assert gold.unsolved == (2, 3, 4, 5)
     assert gold.without_gold == ()
@@ -494,12 +494,12 @@ def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
 
 def test_a_solver_that_answers_nothing_is_of_another_dataset() -> None:
     with pytest.raises(DataError, match="the solver of lcs can answer no item; item 1: expected two words"):
-        solved_gold(pool(text=["one", "one two three"]), solver("lcs"), "lcs")
+        solved_gold(pool(text=["one", "one two three"]), SOLVERS["lcs"], "lcs")
 
 
 def test_a_column_of_ids_is_no_part_of_the_question() -> None:
     items = pool(idx=["1", "2"], string1=["ABC", "AB"], string2=["BC", "CD"])
-    assert golds(solved_gold(items, solver("lcs"), "lcs")) == ["2", "0"]
+    assert golds(solved_gold(items, SOLVERS["lcs"], "lcs")) == ["2", "0"]
 
 
 def test_a_baseline_leaves_out_what_the_solver_cannot_answer(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ A page has two items and a control item; five annotators answer each item, and n
 import csv
 import io
 import json
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -15,7 +16,6 @@ from made_once import made_once
 
 from merilo.datasets import dataset
 from merilo.datasets.generators import generate
-from merilo.datasets.solvers import RULES
 from merilo.items import Item, Split, write_splits
 from merilo.people.simulation import (
     CAREFUL,
@@ -25,6 +25,23 @@ from merilo.people.simulation import (
     simulated_answer,
     simulated_seconds,
 )
+
+
+def brackets_in_equal_number(brackets: str) -> str:
+    count = Counter(brackets)
+    return str(int(all(count[opened] == count[closed] for opened, closed in ("()", "[]", "{}"))))
+
+
+def letters_in_common(text: str) -> str:
+    first, second = map(Counter, text.split())
+    return str((first & second).total())
+
+
+#: dataset -> a rule that only guesses its answers, as a model: its name and its answer to a text.
+RULES = {
+    "bps": ("brackets-in-equal-number", brackets_in_equal_number),
+    "lcs": ("letters-in-common", letters_in_common),
+}
 
 #: dataset -> input columns, answer column, how hard an item is
 COLUMNS = {"bps": (("parentheses",), "correct", 0.16), "lcs": (("string1", "string2"), "length", 0.76)}
@@ -46,9 +63,9 @@ def simulated_pool(folder: Path, name: str, items: int) -> Path:
     made = generate(name, items + controls, 1)
     (pool / "export.tsv").write_text(_export(name, made[controls:], made[:controls]), encoding="utf-8")
     write_splits(pool / "test.json", [Split("test", tuple(made[controls:]))])
-    rule = RULES[name]
-    model = pool / f"rule-{rule.__name__.replace('_', '-')}.jsonl"
-    answers = [{"id": item.id, "answer": rule(str(item.inputs))} for item in made[controls:]]
+    rule, answer = RULES[name]
+    model = pool / f"rule-{rule}.jsonl"
+    answers = [{"id": item.id, "answer": answer(str(item.inputs))} for item in made[controls:]]
     model.write_text("".join(f"{json.dumps(one)}\n" for one in answers), encoding="utf-8")
     done = merilo(
         *("baseline", pool / "export.tsv", "--dataset", name, "--gold", pool / "test.json", "--model", model),

@@ -25,6 +25,7 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from study_people import NAMES, Visit, answered
 
 from merilo.studies.study_folder import open_study
+from merilo.studies.study_tasks import study_tasks
 
 #: What five people answer, item after item: right (r), or wrong in one of three ways. One answer has the most votes.
 PATTERNS = ("rrrrr", "rrrra", "raraa", "rrrrr", "rarra", "rabrc", "rrrrr", "rrrrr")
@@ -269,8 +270,9 @@ def _answer_on_site(
             for _ in range(len(answers) + 1):
                 if 'name="task"' not in page:
                     break
-                for picture in re.findall(r'<img src="([^"]+)"', page):
-                    assert client.get(picture).headers["content-type"] == "image/png"
+                for kind, source in re.findall(r'<(img|audio|video) [^>]*?src="([^"]+)"', page):
+                    sent = client.get(source)
+                    assert sent.headers["content-type"].startswith(kind.replace("img", "image")), sent
                 page = _sent(client, f"{path}task", page, answers[hidden(page, "task")][person])
             stopped = ("Участие завершено", "Your part is finished")[english]
             end = stopped if person == PEOPLE else ("Спасибо!", "Thank you!")[english]
@@ -332,12 +334,16 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
     """Invite an expert of all domains for each person; on the site they answer as the items say."""
     study = root / "study"
     names = [word for person in range(PEOPLE) for word in ("--expert", f"expert{person}")]
-    named = sorted({one.item["meta"]["domain"] for one in items})
-    domains = [word for one in named for word in ("--domain", one)]
+    folder = open_study(study)
+    asked = study_tasks(folder, domain_field=folder.plan.arms["experts"].domain).tests
+    domains = [word for name in sorted({task.domain for task in asked} - {""}) for word in ("--domain", name)]
     invited = done("study", "invite", study, *names, *domains).out
     links = [line.split("\t")[1] for line in invited.splitlines()]
     known = {one.item["prompt"]: one.answers for one in items}
     known |= {one["prompt"]: PEOPLE * (one["outputs"],) for one in _lines(study / "controls.jsonl")}
+    done("study", "export", study, "--arm", "experts", "--platform", "table", "--out", root / "expert-tasks")
+    tables = (root / "expert-tasks").rglob("tasks.csv")
+    prompts = {row["task"]: row["prompt"] for table in tables for row in _table(table)}
     with opened_site(open_study(study)) as site, visiting(site) as client:
         for person, link in enumerate(links):
             client.cookies.clear()
@@ -347,8 +353,7 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
             for step in ("consent", "instruction"):
                 text = client.post(f"{path}{step}", data={"token": hidden(text, "token")}).text
             while 'name="task"' in text:
-                (prompt,) = (one for one in known if _shows(text, one))
-                text = _sent(client, f"{path}task", text, known[prompt][person])
+                text = _sent(client, f"{path}task", text, known[prompts[hidden(text, "task")]][person])
             assert "<h1>Спасибо!</h1>" in text, text
     done("study", "collect", study, "--arm", "experts", "--out", root / "experts.csv")
     done("study", "import", study, root / "experts.csv")

@@ -18,7 +18,7 @@ from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.datasets.own_items import own_gold_file
-from merilo.datasets.solvers import SOLVERS, solver
+from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, UsageError, argument
 from merilo.file_reading import Reading
 from merilo.people.controls import read_skills
@@ -202,7 +202,7 @@ def find_gold(
     if column is not None:
         raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
     if declared and declared.name in SOLVERS:
-        return solved_gold(responses.test_items, solver(declared.name), declared.name)
+        return solved_gold(responses.test_items, SOLVERS[declared.name], declared.name)
     return None
 
 

@@ -178,8 +178,7 @@ def new(
     *,
     settings: Wishes,
     shots: Annotated[
-        Path | None,
-        typer.Option(help="A file of solved items with the same columns.", rich_help_panel=INPUT),
+        Path | None, typer.Option(help="A file of solved items with the same columns.", rich_help_panel=INPUT)
     ] = None,
     out: Annotated[
         Path | None,

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import webbrowser
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -27,7 +28,6 @@ from merilo.cli.output import say, show
 from merilo.datasets import Dataset, dataset
 from merilo.datasets.own_items import option_name, read_splits
 from merilo.datasets.rendering import render
-from merilo.datasets.solvers import RULES
 from merilo.errors import DataError
 from merilo.items import Item, read_split
 from merilo.text import Text
@@ -266,13 +266,7 @@ def _tell(collected: SimulatedCollection) -> None:
         for end, n in collected.people.items()
         if n
     ]
-    show(
-        Text(
-            "{n} answers of simulated people: {ends}",
-            n=collected.answers,
-            ends=ends,
-        )
-    )
+    show(Text("{n} answers of simulated people: {ends}", n=collected.answers, ends=ends))
 
 
 def _remove_earlier(out: Path) -> None:
@@ -364,10 +358,12 @@ def _write_export(folder: Path) -> None:
 
 
 def _write_rule(folder: Path) -> None:
-    """Write the answers of a simple rule, as an example of a model's answers."""
-    rule = RULES[folder.name]
-    answers = [json.dumps({"id": item.id, "answer": rule(str(item.inputs))}) for item in read_items(folder)]
-    write_text(folder / f"rule-{rule.__name__.replace('_', '-')}.jsonl", "\n".join(answers) + "\n")
+    """Write how many letters the words of each item share, as an example of a model's answers."""
+    text = ""
+    for item in read_items(folder):
+        first, second = map(Counter, str(item.inputs).split())
+        text += json.dumps({"id": item.id, "answer": str((first & second).total())}) + "\n"
+    write_text(folder / "rule-letters-in-common.jsonl", text)
 
 
 def _on_a_desktop() -> bool:

@@ -33,10 +33,7 @@ MODELS: Final = "Comparison with models"
 JsonOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--json",
-        metavar="FILE|-",
-        help="The result as JSON; - is standard output.",
-        rich_help_panel=OUTPUT,
+        "--json", metavar="FILE|-", help="The result as JSON; - is standard output.", rich_help_panel=OUTPUT
     ),
 ]
 LanguageOption: TypeAlias = Annotated[
@@ -64,10 +61,7 @@ ExplainOption: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Exports: TypeAlias = Annotated[
-    list[Path],
-    typer.Argument(help="Exports of one study, or tables."),
-]
+Exports: TypeAlias = Annotated[list[Path], typer.Argument(help="Exports of one study, or tables.")]
 StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
 ArmOption: TypeAlias = Annotated[
     str | None,
@@ -76,11 +70,7 @@ ArmOption: TypeAlias = Annotated[
     ),
 ]
 ComparedModels: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="A model's answers or run; repeatable.",
-        rich_help_panel=INPUT,
-    ),
+    list[Path] | None, typer.Option(help="A model's answers or run; repeatable.", rich_help_panel=INPUT)
 ]
 MarginOption: TypeAlias = Annotated[
     float | None,

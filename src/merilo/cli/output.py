@@ -263,11 +263,7 @@ def _show_long_work(what: str, ended: Event) -> None:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     # The bar must not redirect the command's standard output.
     with Bars(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     ) as bars:
         task = bars.tasks[bars.add_task(what, total=None)]
         task.start_time = bars.get_time() - LONG_SECONDS

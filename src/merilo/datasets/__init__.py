@@ -41,7 +41,7 @@ def dataset(name: str) -> Dataset:
     from merilo.datasets.folders import folder_dataset, is_folder_dataset  # noqa: PLC0415 - reads items
 
     if is_folder_dataset(path):
-        return folder_dataset(path).declared
+        return folder_dataset(path)[0]
     from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name
 
     near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)

@@ -28,26 +28,13 @@ _MEDIA: Final = re.compile(r"(?:image|audio|video)(?:_\d+)?")
 _OPTION: Final = re.compile(r"option_([a-z])")
 
 
-@dataclass(frozen=True, slots=True)
-class FolderDataset:
-    """A folder as a dataset.
-
-    Attributes:
-        declared: its declaration.
-        notes: what the user should know of it.
-    """
-
-    declared: Dataset
-    notes: tuple[Text, ...] = ()
-
-
 def is_folder_dataset(path: Path) -> bool:
     """Return whether a path is a folder with the benchmark's metadata."""
     return (path / META).is_file()
 
 
-def folder_dataset(folder: Path) -> FolderDataset:
-    """Make the declaration of a folder; a dataset of the catalogue keeps its own.
+def folder_dataset(folder: Path) -> tuple[Dataset, list[Text]]:
+    """Make the declaration of a folder, and notes for the user; a dataset of the catalogue keeps its own.
 
     Raises:
         InputError: the metadata or the items cannot be read.
@@ -58,7 +45,7 @@ def folder_dataset(folder: Path) -> FolderDataset:
     if not isinstance(meta, dict) or not isinstance(name, str) or not name.strip():
         raise InputError("must be a text", file=folder / META, field="dataset_name")
     if (known := CATALOGUE.get(name.lower())) is not None:
-        return FolderDataset(known)
+        return known, []
     file = split_file(folder, "test") or split_file(folder, name)
     if file is None:
         raise InputError("has no items: expected test.json", file=folder)
@@ -77,7 +64,7 @@ class _Folder:
     file: Path
     shots: Path | None
 
-    def declared(self) -> FolderDataset:
+    def declared(self) -> tuple[Dataset, list[Text]]:
         meta, title = self.meta, str(self.meta["dataset_name"])
         shapes = [frozenset(item.inputs) for item in self.items if isinstance(item.inputs, Mapping)]
         if len(shapes) < len(self.items):
@@ -114,7 +101,7 @@ class _Folder:
             human=tuple(self._human(metrics, answer)),
             items=ItemColumns(file=str(self.file), shots=None if self.shots is None else str(self.shots)),
         )
-        return FolderDataset(declared, tuple(notes))
+        return declared, notes
 
     def _object(self, key: str) -> Mapping[str, Json]:
         value = self.meta.get(key)

@@ -71,12 +71,8 @@ def new_declaration(
     place = place if place.suffix in {".yaml", ".yml"} else place / _NAME
     refuse_existing(place, force=force)
     if folder:
-        from_folder = folder_dataset(source)
-        declared, language, notes = (
-            _grouped(from_folder.declared, wishes),
-            wishes.language,
-            [*from_folder.notes],
-        )
+        declared, notes = folder_dataset(source)
+        declared, language = _grouped(declared, wishes), wishes.language
     else:
         rows = read_rows(source)
         if rows is None:

@@ -1,25 +1,16 @@
-"""Solvers for datasets whose answers can be computed (brackets, subsequences, arithmetic).
-
-And rules that only guess them.
-"""
+"""Solvers for datasets whose answers can be computed (brackets, subsequences, arithmetic)."""
 
 from __future__ import annotations
 
 import ast
 import operator
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
-from merilo.errors import DataError, UsageError
-from merilo.strict_json import Json
-
-#: The input of an item: one text, or one text per field.
-Inputs: TypeAlias = str | Mapping[str, Json]
+from merilo.errors import DataError
 
 _CLOSES: Final = {")": "(", "]": "[", "}": "{"}
 #: Typographic signs of arithmetic: minus, dash, times, divide, and spaces that do not break.
@@ -176,69 +167,13 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
     raise DataError(f"an expression may contain only integers, + - * / and brackets; {where}")
 
 
-def _solved(solve: Callable[[str], str], inputs: Inputs) -> str:
-    return solve(inputs if isinstance(inputs, str) else " ".join(map(str, inputs.values())))
-
-
-#: Dataset -> the function that answers an item from its inputs. Several fields are joined by spaces.
-SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
+#: Dataset -> the function that answers an item from its text; several fields are joined by spaces.
+SOLVERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
     {
-        name: partial(_solved, solve)
-        for name, solve in {
-            "bps": solve_bps,
-            "lcs": solve_lcs,
-            "simplear": solve_arithmetic,
-            "rumultiar": solve_arithmetic,
-            "rumodar": solve_rumodar,
-        }.items()
+        "bps": solve_bps,
+        "lcs": solve_lcs,
+        "simplear": solve_arithmetic,
+        "rumultiar": solve_arithmetic,
+        "rumodar": solve_rumodar,
     }
-)
-
-
-def solver(name: str) -> Callable[[Sequence[str]], str]:
-    """Return the function that solves a dataset's items from the values of their input columns, in order.
-
-    Exports of platforms may split an input into columns (LCS comes as `string1` and `string2`); the answer is the same.
-
-    Args:
-        name: the dataset's name in any letter case.
-
-    Raises:
-        UsageError: the dataset has no solver.
-
-    Example:
-        >>> solver("LCS")(["CTXMKP", "CTAVMK"])
-        '4'
-    """
-    solve = SOLVERS.get(name.lower())
-    if solve is None:
-        raise UsageError(f"there is no solver for '{name}' (choose from: {', '.join(SOLVERS)})")
-    return lambda values: solve(" ".join(values))
-
-
-def brackets_in_equal_number(brackets: str) -> str:
-    """Call a sequence balanced if as many brackets of each kind are opened as are closed; ignore their order.
-
-    Example:
-        >>> brackets_in_equal_number("( )"), brackets_in_equal_number(") ("), brackets_in_equal_number("( ]")
-        ('1', '1', '0')
-    """
-    count = Counter(brackets)
-    return str(int(all(count[opened] == count[closed] for opened, closed in ("()", "[]", "{}"))))
-
-
-def letters_in_common(text: str) -> str:
-    """Count the letters that two words share, ignoring order: at least the length of their longest common subsequence.
-
-    Example:
-        >>> letters_in_common("AB BA")
-        '2'
-    """
-    first, second = text.split()
-    return str((Counter(first) & Counter(second)).total())
-
-
-#: dataset -> the rule that answers its items
-RULES: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
-    {"bps": brackets_in_equal_number, "lcs": letters_in_common}
 )

@@ -13,7 +13,7 @@ import polars as pl
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
 from merilo.files import collecting_later
-from merilo.items import Item, ItemId, id_of
+from merilo.items import Item, ItemId, id_of, laid_open, named_field
 from merilo.metrics.answers import Answer
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.responses import INPUT_MARK
@@ -74,25 +74,27 @@ class Gold:
         """Return a copy without gold answers, and without other fields of the file than these; ids stay.
 
         Args:
-            fields: names of columns of `fields`, such as `meta.domain`. Names that it lacks are ignored.
+            fields: names of fields, such as `meta.domain`, or the last name of a path. Others are ignored.
         """
         table = self.fields
         if table is not None:
-            table = table.select("item", *(name for name in table.columns if name in {*fields} - {"item"}))
-        items = {
-            number: Item(item.id, "", {}, None, {n: item.meta[n] for n in fields if n in item.meta})
-            for number, item in self.items.items()
-        }
+            columns = {named_field(name, table.columns) for name in fields} - {"item"}
+            table = table.select("item", *(name for name in table.columns if name in columns))
+        items = {}
+        for number, item in self.items.items():
+            meta = dict(laid_open(item.meta))
+            names = filter(None, (named_field(name, meta) for name in fields))
+            items[number] = Item(item.id, "", {}, None, {name: meta[name] for name in names})
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
         return replace(self, answers=hidden, fields=table, items=items, withheld=True)
 
 
-def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
+def solved_gold(items: pl.DataFrame, solve: Callable[[str], str], name: str) -> Gold:
     """Compute the gold answers with a solver; items that the solver cannot answer get no gold answer.
 
     Args:
         items: `item` and the input fields.
-        solve: the dataset's solver, which takes an item's input texts in order, without a column of ids.
+        solve: the dataset's solver, which takes an item's input texts, joined by spaces, without a column of ids.
         name: the dataset's name.
 
     Raises:
@@ -106,7 +108,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
     for number, *values in items.iter_rows():
         texts = [text or "" for text in values]
         try:
-            answer = solve([texts[place] for place in asked])
+            answer = solve(" ".join(texts[place] for place in asked))
         except DataError as error:
             reasons[number] = error.message
             continue

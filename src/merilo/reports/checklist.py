@@ -18,10 +18,9 @@ from jinja2 import ChainableUndefined, Environment, TemplateError
 from merilo.baselines.baseline import Baseline
 from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import DataError
-from merilo.records import count_at, mapping_at, number_at
 from merilo.reports.facts import PlannedBaseline
 from merilo.reports.table import markdown, markdown_table, one_line
-from merilo.strict_json import Json
+from merilo.strict_json import Json, count_at, dict_at, number_at
 from merilo.text import LANGUAGES, Given, Money, Text, formatted
 
 #: The source of the questions.
@@ -102,7 +101,7 @@ def answers(
                 text = ""  # a value of the plan has another type
             if text:
                 answered[number] = ChecklistAnswer(text, question.source)
-    for number, answer in mapping_at(plan, "checklist").items():
+    for number, answer in dict_at(plan, "checklist").items():
         if number not in questions():
             message = f"there is no question {number} in the reporting checklist (0.1 to 5.4)"
             raise DataError(message, file="study.yaml", field=f"checklist.{number}")
@@ -121,7 +120,7 @@ def _known(
     """Return what the templates use."""
     facts, cost = PlannedBaseline(baseline, plan or {}, platform=platform), baseline.cost
     declared = CATALOGUE.get((baseline.dataset or "").lower())
-    arms = [arm for arm in mapping_at(plan, "arms").values() if isinstance(arm, dict)]
+    arms = [arm for arm in dict_at(plan, "arms").values() if isinstance(arm, dict)]
     page_pay = number_at(plan, "arms", "people", "pay", "per_page")
     each = page_pay
     if each and cost.pages and cost.pages == cost.answers:  # paid by the answer, at the rate of a page

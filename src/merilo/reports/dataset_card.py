@@ -14,9 +14,8 @@ from typing import Final
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.findings import SIMULATED
 from merilo.errors import DataError, InputError
-from merilo.records import mapping_at
 from merilo.reports.estimates import display_names
-from merilo.strict_json import Json, parse_json
+from merilo.strict_json import Json, dict_at, parse_json
 
 META_FILE: Final = "raw_dataset_meta.json"
 HUMAN: Final = "human_benchmark"
@@ -52,7 +51,7 @@ def metadata_with_human_benchmark(
         DataError: the file has none of the metrics.
     """
     meta = _object(raw, file)
-    displayed = list(mapping_at(meta, "metrics"))
+    displayed = list(dict_at(meta, "metrics"))
     shown = display_names(list(values), displayed)
     if not shown:
         raise DataError(
@@ -62,7 +61,7 @@ def metadata_with_human_benchmark(
             field="metrics",
         )
     written = {display: round(values[name], DIGITS) for name, display in shown.items()}
-    return _with_member(raw, key, {**mapping_at(meta, key), **written})
+    return _with_member(raw, key, {**dict_at(meta, key), **written})
 
 
 def human_values(baseline: Baseline, key: str = HUMAN) -> dict[str, float]:

@@ -26,11 +26,11 @@ from merilo.estimate import Estimate
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
 from merilo.people.typing_errors import TYPING_ERRORS
-from merilo.records import Span, count_at, list_at, number_at, text_at, value_at
+from merilo.records import Span
 from merilo.reports.estimates import metric_title
 from merilo.reports.table import Bar, Cell, Percent, Section, Table, estimate_text, one_line
 from merilo.statistics.intervals import wilson
-from merilo.strict_json import Json
+from merilo.strict_json import Json, at, count_at, list_at, number_at, text_at
 from merilo.text import LANGUAGES, Given, Language, Money, Text, joined
 from merilo.wording import shortened
 
@@ -155,7 +155,7 @@ def _restriction(rule: Json) -> Given | None:
     texts: dict[Language, str] = {
         language: text.rstrip(".")
         for language in LANGUAGES
-        if (text := one_line(text_at(by_language, language) or ""))
+        if (text := one_line(text_at(by_language, language)))
     }
     return Given(texts) if texts else None
 
@@ -400,7 +400,7 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
     if late := dropped.get("late"):
         yield Text("Answers after the time limit ({late}) do not count.", late=late)
     mine, hidden = dropped.get("may_be_mine"), dropped.get("not_shown")
-    if value_at(plan, "arms", role, "skip_own") is True or mine or hidden:
+    if at(plan, "arms", role, "skip_own") is True or mine or hidden:
         counts = [
             Text("{n:# time|# times}", n=mine) if mine else "",
             Text("an item was not shown to its author {n:# time|# times}", n=hidden) if hidden else "",

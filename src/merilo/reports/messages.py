@@ -8,12 +8,11 @@ from typing import Final
 
 from merilo.baselines.baseline import Baseline
 from merilo.people.cost import paid_work
-from merilo.records import mapping_at, number_at, text_at
 from merilo.reports.arm_tables import arm_name
 from merilo.reports.estimates import metric_title
 from merilo.reports.facts import PlannedBaseline, facts, group_tables, hours
 from merilo.reports.table import Section, estimate_text, render
-from merilo.strict_json import Json
+from merilo.strict_json import Json, dict_at, number_at, text_at
 from merilo.text import Language, Money, Text, joined
 
 #: Where the guide asks to send the report.
@@ -134,7 +133,7 @@ def _commissions(arms: Mapping[str, PlannedBaseline]) -> dict[str, float]:
     """Return the platform's commission on the pay of each kind of arm, as a share; arms without one are left out."""
     plan = next(iter(arms.values())).plan
     shares = {}
-    for name in mapping_at(plan, "arms"):
+    for name in dict_at(plan, "arms"):
         share = number_at(plan, "arms", name, "pay", "commission")
         if share is not None:
             shares["experts" if text_at(plan, "arms", name, "kind") == "expert" else "people"] = share

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -16,7 +16,7 @@ from merilo.datasets.validation.folder import OWN, Contents, LocatedItem
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import program_golds, program_tests
-from merilo.metrics.exam import TASKS, incomplete_variants
+from merilo.metrics.exam import incomplete_variants, question
 from merilo.wording import listed
 
 
@@ -252,52 +252,21 @@ def _check_program(place: LocatedItem, contents: Contents) -> None:
         contents.wrong(place, "outputs", f"has {len(golds)} results for {len(tests)} tests")
 
 
-#: Points of the tasks that give more than one.
-_SCORES: Final = {"16": 2, "26": 4}
-_TEXT_TASKS: Final = frozenset({"2", "4", "5", "6", "7", "13", "14", "24"})
-_WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(,[^\W\d_]+(?:-[^\W\d_]+)*)*")
-_CHOICE_TYPES: Final = tuple(
-    f"multiple_choice_{kind}" for kind in ("based_on_text", "options_within_text", "independent_options")
-)
-
-
 def _check_exam(contents: Contents) -> None:
-    """Check each item of USE; and if their `meta` are right, each variant but those of the train split."""
+    """Check that each item of USE can be scored, and that each variant but those of the train split is whole."""
     splits: dict[str, list[LocatedItem]] = {}
-    spoilt = set()
     for place in contents.places:
-        for key, fault in _exam_faults(place.item):
-            contents.wrong(place, key, fault)
-            spoilt |= {place.split} if key.startswith("meta") else set()
+        try:
+            asked = question(place.item)
+        except DataError as error:
+            contents.wrong(place, "meta", error.message)
+            continue
         splits.setdefault(place.split, []).append(place)
+        if asked.task == "16" and place.item.outputs is not None and len({*asked.gold.split(",")}) < 2:
+            # With a single gold number, any other number would count as one error and earn a point.
+            contents.wrong(place, "outputs", "must be at least two numbers in task 16")
     # The hub calls the dev split `validation`.
-    for places in (splits[name] for name in {"test", "dev", "validation"} & splits.keys() - spoilt):
+    for places in (splits[name] for name in ("test", "dev", "validation") if name in splits):
         for variant, tasks in incomplete_variants([place.item for place in places]).items():
-            how = f"lacks task {', '.join(tasks)}" if tasks else "has a task more than once"
+            how = f"lacks task {', '.join(tasks)}" if tasks else "has a task twice, or not 34 points"
             contents.report.wrong(places[0].file, places[0].path.split("[")[0], f"variant {variant} {how}")
-
-
-def _exam_faults(item: Item) -> Iterator[tuple[str, str]]:
-    task, variant, score, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
-    if type(variant) is not int:
-        yield "meta.variant", "must be the number of the variant"
-    if not isinstance(task, str) or task not in TASKS:
-        yield "meta.id_task", "must be a text: 1 to 7, 8_0 to 8_4, 9 to 26"
-        return
-    wanted = ("text",) if task in _TEXT_TASKS else ("matching",) if task == "26" else _CHOICE_TYPES
-    if kind not in wanted:
-        yield "meta.type", f"must be {' or '.join(wanted)} in task {task}"
-    if type(score) is not int or score != _SCORES.get(task, 1):
-        yield "meta.score", f"must be {_SCORES.get(task, 1)} in task {task}"
-    gold = item.outputs
-    if not isinstance(gold, str):
-        return
-    if task in _TEXT_TASKS and not (_WORDS.fullmatch(gold) and gold == gold.lower()):
-        yield "outputs", "must be lower-case words without spaces; commas separate alternatives"
-    elif task not in _TEXT_TASKS and not re.fullmatch(r"[0-9]+(,[0-9]+)*", gold):
-        yield "outputs", "must be numbers separated by commas without spaces"
-    elif task == "26" and gold.count(",") != 3:
-        yield "outputs", "must be four numbers in task 26"
-    elif task == "16" and len({*gold.split(",")}) < 2:
-        # With a single gold number, any other number would count as one error and earn a point.
-        yield "outputs", "must be at least two numbers in task 16"

@@ -97,9 +97,7 @@ class Description(
             | Annotated[dict[str, "Description"], Tag("[object]")]
             | Annotated[list["Description"], Tag("[list]")]
             | Annotated[
-                Literal["default"],
-                says("must be an object with texts in en and ru, or 'default'"),
-                Tag("[]"),
+                Literal["default"], says("must be an object with texts in en and ru, or 'default'"), Tag("[]")
             ],
             Discriminator(_form),
         ]
