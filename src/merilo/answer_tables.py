@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from merilo.atomic_write import unguarded
 from merilo.errors import InputError
@@ -49,28 +48,31 @@ _CONSENSUS: Final = frozenset({"item", "id", "label", "resolved_by"})
 _CONSENSUS_ANSWER: Final = "label"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRecord:
-    """One answer of a file.
+class ItemAnswer(NamedTuple):
+    """One answer to an item, as a file has it or as it was read in a model's reply.
 
     Attributes:
         row: the row of a table, the line of JSONL, or the position from 1 in another file.
-        id: the item's id as text.
-        answer: the answer as written in the file; an empty cell of a table is an empty text.
-        sample: the name of this answer among several answers to the item; `None` if the file has no samples.
+        item: the item's id as text.
+        answer: the answer as written; an empty text if there is none. For a program, the text of the reply.
+        sample: the number or name of this answer among several to the item; `None` if the file has no samples.
         finish: why a reply ended, as the file says it.
         options: the options that the model saw, as written in the file.
+        outcome: whether there is an answer in a reply, and if not, why.
+        rule: the rule that found the answer in a reply, or the reason why there is none.
     """
 
     row: int
-    id: str
+    item: str
     answer: Json
-    sample: str | None = None
+    sample: str | int | None = None
     finish: str | None = None
     options: Json = None
+    outcome: str = "answered"
+    rule: str = ""
 
 
-def read_answer_records(path: Path, *, replies: bool = False) -> Iterator[AnswerRecord]:
+def read_item_answers(path: Path, *, replies: bool = False) -> Iterator[ItemAnswer]:
     """Read a file of answers in the order of the file.
 
     Args:
@@ -85,7 +87,7 @@ def read_answer_records(path: Path, *, replies: bool = False) -> Iterator[Answer
         case ".json":
             return _of_json(read_json(path), path, replies=replies)
         case ".jsonl" | ".ndjson":
-            return (answer_record(entry, path, row, replies=replies) for row, entry in json_lines(path))
+            return (item_answer(entry, path, row, replies=replies) for row, entry in json_lines(path))
         case ".parquet":
             return _of_json([*read_parquet(path).iter_rows(named=True)], path, replies=replies)
         case _:
@@ -112,13 +114,13 @@ def holds_replies(path: Path) -> bool:
     return _REPLY in bare and not bare & {*_ANSWERS}
 
 
-def _of_json(content: Json, path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
+def _of_json(content: Json, path: Path, *, replies: bool) -> Iterator[ItemAnswer]:
     if isinstance(content, dict) and content.keys() == {"test"}:
         content = {"data": content}
     data = content.get("data") if isinstance(content, dict) else content
     if isinstance(content, dict) and not isinstance(data, dict | list):
         for row, (name, answer) in enumerate(content.items(), start=1):
-            yield AnswerRecord(row, name, answer)
+            yield ItemAnswer(row, name, answer)
         return
     entries = data.get("test") if isinstance(data, dict) else data
     if isinstance(data, dict) and not isinstance(entries, list):
@@ -133,10 +135,10 @@ def _of_json(content: Json, path: Path, *, replies: bool) -> Iterator[AnswerReco
     nested = isinstance(content, dict)
     flat = [turn for entry in entries for turn in (entry if nested and isinstance(entry, list) else [entry])]
     for row, entry in enumerate(flat, start=1):
-        yield answer_record(entry, path, row, replies=replies)
+        yield item_answer(entry, path, row, replies=replies)
 
 
-def answer_record(entry: Json, path: Path, row: int, *, replies: bool = False) -> AnswerRecord:
+def item_answer(entry: Json, path: Path, row: int, *, replies: bool = False) -> ItemAnswer:
     """Read one record of an id and an answer.
 
     Args:
@@ -163,7 +165,7 @@ def answer_record(entry: Json, path: Path, row: int, *, replies: bool = False) -
     sample, finish, options = (
         entry[name_of[name]] if name in name_of else None for name in (_SAMPLE, _FINISH, _OPTIONS)
     )
-    return AnswerRecord(
+    return ItemAnswer(
         row,
         str(item),
         entry[answer_name],
@@ -173,14 +175,14 @@ def answer_record(entry: Json, path: Path, row: int, *, replies: bool = False) -
     )
 
 
-def _of_table(path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
+def _of_table(path: Path, *, replies: bool) -> Iterator[ItemAnswer]:
     table = read_table(path).data
     if set(table.columns) >= _CONSENSUS:
         # Undecided items have no answer, which differs from an empty answer; items without an id have no gold
         # answer either.
         decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2)
         for row, item, answer in decided.drop_nulls().iter_rows():
-            yield AnswerRecord(row, item, answer)
+            yield ItemAnswer(row, item, answer)
         return
     name_of = {_bare(name): name for name in reversed(table.columns)}
     id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
@@ -199,7 +201,7 @@ def _of_table(path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
         if item is None:
             raise InputError("has an answer but no id", file=path, row=row, field=id_name)
         # An empty cell is an empty answer: the question was shown and left blank.
-        yield AnswerRecord(row, item, answer or "", sample, finish, shown)
+        yield ItemAnswer(row, item, answer or "", sample, finish, shown)
 
 
 def _bare(name: str) -> str:

@@ -93,7 +93,7 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
 
 
 def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
-    from merilo.models.sheets import read_sheet
+    from merilo.models.reply_answers import read_sheet
     from merilo.submissions.writing import pack
 
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)

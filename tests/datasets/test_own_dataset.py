@@ -11,9 +11,9 @@ from tests.support.command import Outcome, merilo
 
 from merilo.datasets.custom import read_declaration
 from merilo.datasets.own_items import read_splits
-from merilo.models.answer_extraction import extract
 from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
+from merilo.models.reply_answers import extract
 from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
 from merilo.studies.study_tasks import study_tasks
@@ -139,15 +139,10 @@ def test_a_model_is_offered_only_the_options_that_an_item_has(
 def test_a_label_that_an_item_does_not_offer_is_no_answer_to_it(colours: tuple[Any, Any, Path]) -> None:
     declared, splits, _ = colours
     four, three, _ = splits["test"].items
-    request = Prompter(declared, splits["shots"].items, RunSettings(), chat=True).request
     texts = ("D", "The answer is D.", "B")
-    read = [
-        [extract(declared, one, request(one), ModelReply(text=text)).answer for text in texts]
-        for one in (four, three)
-    ]
+    read = [[extract(declared, one, ModelReply(text=text)).answer for text in texts] for one in (four, three)]
     assert read == [["D", "D", "B"], [None, None, "B"]]
-    likely = Prompter(declared, splits["shots"].items, RunSettings(), chat=False).request(three)
-    assert extract(declared, three, likely, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
+    assert extract(declared, three, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
 
 
 def test_the_built_in_respondents_choose_among_the_options_of_an_item(

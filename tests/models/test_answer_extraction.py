@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.models.answer_extraction import OUTCOMES, extract
-from merilo.models.asking import ModelReply, Request
+from merilo.models.asking import ModelReply
+from merilo.models.reply_answers import OUTCOMES, extract
 
 BPS = dataset("bps")
 BALANCED = Item(1, "{inputs}", "( )", "1")
-COMPARED = Request("bps", 1, 1, (), "( )", choices=(" 0", " 1"))
-GENERATED = Request("bps", 1, 1, (), "( )")
 
 
 @every(
@@ -26,13 +24,12 @@ GENERATED = Request("bps", 1, 1, (), "( )")
         ((float("-inf"), float("-inf")), None, "equal log-likelihoods"),
         ((float("nan"), -1.0), None, "log-likelihoods are missing"),
         ((-1.0,), None, "log-likelihoods are missing"),
-        ((), None, "log-likelihoods are missing"),
     ],
 )
 def test_the_most_likely_label_is_the_answer(
     values: tuple[float, ...], answer: str | None, rule: str
 ) -> None:
-    found = extract(BPS, BALANCED, COMPARED, ModelReply(loglikelihoods=values))
+    found = extract(BPS, BALANCED, ModelReply(loglikelihoods=values))
     assert (found.answer, found.rule) == (answer, rule)
     assert found.outcome == ("unreadable" if answer is None else "answered")
 
@@ -40,14 +37,13 @@ def test_the_most_likely_label_is_the_answer(
 def test_one_label_answers_all_criteria() -> None:
     declared = dataset("ruethics")
     item = examples(declared)["test"].items[0]
-    request = Request("ruethics", item.id, 1, (), "", choices=(" 0", " 1"))
-    found = extract(declared, item, request, ModelReply(loglikelihoods=(-2.0, -1.0)))
+    found = extract(declared, item, ModelReply(loglikelihoods=(-2.0, -1.0)))
     assert found.answer == dict.fromkeys(declared.answer.criteria, "1")
 
 
 @every("value", [None, 5, {"answer": "1"}, ["1"]])
 def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
-    found = extract(BPS, BALANCED, GENERATED, ModelReply(text=value))  # type: ignore[arg-type]
+    found = extract(BPS, BALANCED, ModelReply(text=value))  # type: ignore[arg-type]
     assert (found.outcome, found.answer, found.rule) == ("unreadable", None, "the answer is not a text")
 
 
@@ -73,7 +69,7 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
     ],
 )
 def test_every_rule_is_named(reply: str, rule: str) -> None:
-    assert extract(BPS, BALANCED, GENERATED, ModelReply(text=reply)).rule == rule
+    assert extract(BPS, BALANCED, ModelReply(text=reply)).rule == rule
 
 
 RIVERS = Item(
@@ -121,7 +117,7 @@ RUDE = Item(1, "{inputs}", "Заткнись уже, достал своими �
     ],
 )
 def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: Item, reply: str) -> None:
-    found = extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply))
+    found = extract(dataset(name), item, ModelReply(text=reply))
     assert (found.outcome, found.answer) == ("unreadable", None), found
 
 
@@ -143,7 +139,7 @@ def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: It
     ],
 )
 def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, answer: str) -> None:
-    assert extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply)).answer == answer
+    assert extract(dataset(name), item, ModelReply(text=reply)).answer == answer
 
 
 @every(
@@ -155,7 +151,7 @@ def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, ans
     ],
 )
 def test_of_a_reply_that_was_cut_off_only_a_stated_answer_counts(reply: str, answer: str | None) -> None:
-    found = extract(BPS, BALANCED, GENERATED, ModelReply(text=reply, finish="length"))
+    found = extract(BPS, BALANCED, ModelReply(text=reply, finish="length"))
     assert found.answer == answer
     assert found.outcome == ("truncated" if answer is None else "answered")
 
@@ -166,7 +162,7 @@ def test_of_a_reply_that_was_cut_off_only_a_stated_answer_counts(reply: str, ans
 def test_any_text_has_an_outcome_and_a_rule(text: str, name: str) -> None:
     declared = dataset(name)
     item = examples(declared)["test"].items[0]
-    found = extract(declared, item, Request(name, item.id, 1, (), ""), ModelReply(text=text))
+    found = extract(declared, item, ModelReply(text=text))
     assert found.outcome in OUTCOMES
     assert found.rule
     assert (found.answer is not None) == (found.outcome == "answered")
@@ -205,7 +201,7 @@ WORDS = st.sampled_from(
 def test_an_answer_of_letters_is_one_that_the_text_names(text: str) -> None:
     declared = dataset("rummlu")
     item = examples(declared)["test"].items[0]
-    found = extract(declared, item, Request("rummlu", item.id, 1, (), ""), ModelReply(text=text))
+    found = extract(declared, item, ModelReply(text=text))
     assert found.answer is None or str(found.answer) in text.replace("А", "A")
 
 
@@ -250,5 +246,5 @@ def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
         declared = dataset(name)
         item = examples(declared)["test"].items[0]
         text = unit * (12_000 // len(unit)) + "x"
-        found = extract(declared, item, Request(name, item.id, 1, (), ""), ModelReply(text=text))
+        found = extract(declared, item, ModelReply(text=text))
         assert found.outcome in OUTCOMES

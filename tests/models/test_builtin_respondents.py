@@ -12,9 +12,9 @@ from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer
 from merilo.metrics.scoring import score
-from merilo.models.answer_extraction import extract
 from merilo.models.builtin_respondents import BuiltinRespondent, RespondentMaterial
 from merilo.models.prompter import Prompter
+from merilo.models.reply_answers import extract
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.extraction import extract as extract_program
 from merilo.settings import RunSettings
@@ -33,7 +33,7 @@ def answers(rule: str, known: RespondentMaterial, *, chat: bool = True, seed: in
     respondent = BuiltinRespondent(rule, [known], seed=seed)
     replies = asyncio.run(respondent.ask(requests))
     return {
-        item.id: extract(known.declared, item, request, reply).answer
+        item.id: extract(known.declared, item, reply).answer
         for item, request, reply in zip(known.items, requests, replies, strict=True)
     }
 

@@ -13,9 +13,9 @@ from every import every
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.models.answer_extraction import extract_as_harness
-from merilo.models.asking import ModelReply, Request
+from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
+from merilo.models.reply_answers import extract_as_harness
 from merilo.settings import RunSettings
 
 Doc = dict[str, Any]
@@ -385,8 +385,7 @@ def test_answers_are_extracted_as_lm_eval_does() -> None:
             expected_answer = text.lstrip()
             if labels:
                 ((expected_answer,),) = RegexFilter(pattern, 0, "-1").apply([[text]], [{}])
-            request = Request(name, item.id, 1, (), "")
-            found = extract_as_harness(declared, item, request, ModelReply(text=text, finish="length"))
+            found = extract_as_harness(declared, item, ModelReply(text=text, finish="length"))
             if not declared.answer.criteria:
                 assert found.answer == expected_answer, (name, text)
             elif expected_answer in labels:
@@ -397,8 +396,7 @@ def test_answers_are_extracted_as_lm_eval_does() -> None:
 
 
 def test_of_equal_loglikelihoods_the_harness_takes_the_first() -> None:
-    request = Request("bps", 1, 1, (), "", choices=(" 0", " 1"))
     item = Item(1, "{inputs}", "( )", "1")
     for values, answer in (((-1.0, -1.0), "0"), ((-2.0, -1.0), "1")):
         reply = ModelReply(loglikelihoods=values)
-        assert extract_as_harness(dataset("bps"), item, request, reply).answer == answer
+        assert extract_as_harness(dataset("bps"), item, reply).answer == answer

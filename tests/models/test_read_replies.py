@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from merilo.datasets import Answer, Dataset, dataset
-from merilo.datasets.rendering import render, spread
+from merilo.datasets.rendering import spread
 from merilo.items import Item
-from merilo.models.answer_extraction import extract
-from merilo.models.asking import ChatMessage, ModelReply, Request
+from merilo.models.asking import ModelReply
+from merilo.models.reply_answers import extract
 from merilo.models.reply_reader import Form, read
 
 GUARD = Path(__file__).parent / "replies" / "guard.jsonl"
@@ -57,11 +57,7 @@ def outcome(row: dict[str, Any]) -> str:
     declared = CUSTOM if row["dataset"] == CUSTOM.name else dataset(row["dataset"])
     meta = row["item"]["meta"]
     (item,) = spread([Item(meta.get("id", 1), 0, row["item"]["inputs"], None, meta)], declared, seed=1)
-    prompt = render(item, declared)
-    request = Request(declared.name, item.id, 1, (ChatMessage("user", (prompt,)),), prompt)
-    found = extract(
-        declared, item, request, ModelReply(text=row["reply"], finish="length" if row["cut"] else "stop")
-    )
+    found = extract(declared, item, ModelReply(text=row["reply"], finish="length" if row["cut"] else "stop"))
     if found.outcome != "answered":
         return "right" if row["answer"] is None else "missed"
     return "right" if row["answer"] is not None and is_same(row, found.answer) else "false"

@@ -8,7 +8,8 @@ import pytest
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.models.asking import ModelReply, Request
-from merilo.models.replies import answers_in, replies_of_run, reply_to
+from merilo.models.replies import replies_of_run
+from merilo.models.reply_answers import answers_in, read_reply
 from merilo.models.run_log import open_log
 
 LINES = (Path(__file__).parent / "replies" / "guard.jsonl").read_text(encoding="utf-8").splitlines()
@@ -34,11 +35,11 @@ def test_a_reply_in_a_log_is_read_as_it_would_be_alone(name: str, tmp_path: Path
                 log.append(Request(name, item.id, sample, (), "?"), ModelReply(text=text, finish=finish))
     found = answers_in(replies_of_run(tmp_path, declared), {str(item.id): item for item in items})
     alone = [
-        reply_to(declared, item, sample, ModelReply(text=text, finish=finish))
+        read_reply(declared, item, ModelReply(text=text, finish=finish))
         for item in items
         for sample, (text, finish) in enumerate(replies, 1)
     ]
-    assert [(one.outcome, one.answer) for one in found.answers] == [
+    assert [(one.outcome, one.answer) for one in found.rows] == [
         (one.outcome, "" if one.answer is None else one.answer) for one in alone if one.outcome != "failed"
     ]
-    assert len({one.outcome for one in found.answers}) >= 3
+    assert len({one.outcome for one in found.rows}) >= 3

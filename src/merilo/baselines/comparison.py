@@ -20,9 +20,9 @@ from merilo.baselines.row import Beside, Margin, Row, Verdict
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.scoring import Part
 from merilo.metrics.worth import Worth, worth
+from merilo.models.reply_answers import refuse_unreadable
 from merilo.models.run_folder import is_run
 from merilo.models.run_log import log_path, read_log
-from merilo.models.sheets import refuse_unreadable
 from merilo.people.influence import consensus_influence, person_influence
 from merilo.records import rounded
 from merilo.statistics import FloatArray
@@ -175,7 +175,7 @@ def refuse_other_items(people: Crowd, model: Samples) -> None:
             f"{len(without)} of the {len(people.names)} items of {people.folder} have no answer here "
             f"({listed([name[:40] for name in without], 5)})"
         )
-    if model.log and (lost := model.log.lost()):
+    if model.log and (lost := model.log.failed):
         reasons.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
     if model.unasked:
         reasons.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")

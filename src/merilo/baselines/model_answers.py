@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from merilo.answer_tables import AnswerRecord, answer_record, read_answer_records
+from merilo.answer_tables import ItemAnswer, item_answer, read_item_answers
 from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.crowd import Crowd
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.estimate import Finding
 from merilo.items import Item
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -31,17 +32,10 @@ from merilo.metrics.answers import (
 )
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.scoring import Part, parts
-from merilo.models.answer_extraction import OUTCOMES
-from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import (
-    OtherItemsError,
-    is_harness_log,
-    only_log,
-    read_answers,
-)
-from merilo.models.harness_logs.log_formats import copied_name
+from merilo.models.log_formats import copied_name
+from merilo.models.replies import OtherItemsError, is_harness_log, only_log
+from merilo.models.reply_answers import OUTCOMES, ItemAnswers, no_labels, read_answers
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
-from merilo.models.sheets import NoLabels, no_labels
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import answer_keys
@@ -72,7 +66,7 @@ class Samples:
         model: the name of the model.
         file: the file, with its name as given.
         answers: mapping from item id to its answers, in the order of the samples.
-        log: how the answers were found in the log of another harness; `None` for a file of answers.
+        log: the answers as read in the log of another harness; `None` for a file of answers.
         unasked: how many items of a run have no answer, because it was interrupted or requests failed.
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
     """
@@ -80,9 +74,9 @@ class Samples:
     model: str
     file: str
     answers: dict[str, tuple[str, ...]]
-    log: LogMapping | None = None
+    log: ItemAnswers | None = None
     unasked: int = 0
-    no_labels: NoLabels | None = None
+    no_labels: Finding | None = None
 
 
 def read_samples(path: Path, crowd: Crowd) -> Samples:
@@ -91,7 +85,7 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
     Args:
         path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an
             item more than once; in JSON, the answer may also be the list of all samples. Or the log of
-            another harness, or a folder with such a log (`merilo.models.harness_logs`).
+            another harness, or a folder with such a log (`merilo.models.log_formats`).
         crowd: the annotators with whom the model is compared.
 
     Raises:
@@ -99,17 +93,17 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
         DataError: the log of another harness has no answer to an item of the baseline.
     """
     log = read_answers(path, _declared(crowd), _named_items(crowd))
-    records = log.records() if log else read_answer_records(path)
-    mapping = log.source if log else None
-    return samples_of(records, crowd, (mapping.model if mapping else None) or path.stem, path, mapping)
+    records = log.in_file_order if log else read_item_answers(path)
+    name = log.source.model if log and log.source else None
+    return samples_of(records, crowd, name or path.stem, path, log)
 
 
 def samples_of(
-    records: Iterable[AnswerRecord],
+    records: Iterable[ItemAnswer],
     crowd: Crowd,
     model: str,
     file: Path,
-    log: LogMapping | None = None,
+    log: ItemAnswers | None = None,
 ) -> Samples:
     """Bring a model's answers to the spelling of the annotators' answers.
 
@@ -118,7 +112,7 @@ def samples_of(
         crowd: the annotators with whom the model is compared.
         model: the name of the model.
         file: where the answers come from, for messages.
-        log: how the answers were found in the log of another harness.
+        log: the answers as read in the log of another harness.
 
     Raises:
         InputError: there are no answers, or two to an item without sample numbers; or half of them are no labels.
@@ -128,7 +122,7 @@ def samples_of(
     sampled = False
     for record in records:
         sampled = sampled or record.sample is not None
-        item = _folded(record.id)
+        item = _folded(record.item)
         if not item:
             raise InputError("has an answer without an id", file=file, row=record.row)
         answers = answers_by_item.setdefault(item, {})
@@ -155,7 +149,7 @@ def samples_of(
     )
 
 
-def _no_labels(answers: Mapping[str, Sequence[str]], crowd: Crowd, file: Path) -> NoLabels | None:
+def _no_labels(answers: Mapping[str, Sequence[str]], crowd: Crowd, file: Path) -> Finding | None:
     form, names = _declared(crowd).answer, set(crowd.names)
     known = {*form.labels, *crowd.labels, *crowd.gold}
     labelled = ((item, answer) for item, each in answers.items() if item in names for answer in each)
@@ -267,11 +261,11 @@ def _declared(crowd: Crowd) -> Dataset:
     return Dataset(name=name, title=name, answer=answer, metrics=plain.metrics)
 
 
-def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
+def _samples(path: Path, record: ItemAnswer) -> Iterator[tuple[str, str]]:
     """Yield the samples of a record: one, or in JSON a list."""
     answer = record.answer
     if not isinstance(answer, list):
-        yield record.sample or "1", _folded(answer)
+        yield str(record.sample or 1), _folded(answer)
         return
     if not all(isinstance(sample, str | int | float | None) for sample in answer):
         raise InputError("the answer is neither a text nor a list of texts", file=path, row=record.row)
@@ -288,7 +282,7 @@ def _results(crowd: Crowd) -> dict[str, list[str]]:
     return {name: program_golds(item) for name, item in zip(crowd.names, crowd.items, strict=True)}
 
 
-def _verdicts(path: Path, record: AnswerRecord, golds: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+def _verdicts(path: Path, record: ItemAnswer, golds: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
     """Yield the verdict on each program of a record: whether its results are those of the item's tests."""
     try:
         generations = read_answer(_PROGRAM, record.answer)
@@ -298,7 +292,7 @@ def _verdicts(path: Path, record: AnswerRecord, golds: dict[str, list[str]]) -> 
             file=path,
             row=record.row,
         ) from error
-    gold = golds.get(_folded(record.id), [])
+    gold = golds.get(_folded(record.item), [])
     for number, results in enumerate(generations, start=1):
         right = not isinstance(results, str) and is_right(results, gold)
         yield str(number), PASSED if right else FAILED
@@ -470,16 +464,16 @@ def named_answers(name: str, answers: Answers, crowds: Mapping[str, Crowd]) -> d
         }
     if len(crowds) > 1:
         raise UsageError("answers in memory are compared with one baseline", field=argument("models"))
-    records: Iterable[AnswerRecord]
+    records: Iterable[ItemAnswer]
     if isinstance(answers, Mapping):
         records = (
-            AnswerRecord(row, str(item), answer if isinstance(answer, str) else list(answer))
+            ItemAnswer(row, str(item), answer if isinstance(answer, str) else list(answer))
             for row, (item, answer) in enumerate(answers.items(), start=1)
         )
     elif is_frame(answers):
         rows = records_of(polars_of(answers))
         records = (
-            answer_record({**row_fields}, Path(name), row) for row, row_fields in enumerate(rows, start=1)
+            item_answer({**row_fields}, Path(name), row) for row, row_fields in enumerate(rows, start=1)
         )
     else:
         raise UsageError(
@@ -555,7 +549,8 @@ def _of_log(path: Path, crowds: Mapping[str, Crowd]) -> dict[str, Samples]:
             reason = error.message
             continue
         name = path.resolve().name if path.is_dir() else path.stem
-        answers[key] = samples if samples.log and samples.log.model else replace(samples, model=name)
+        known = samples.log and samples.log.source and samples.log.source.model
+        answers[key] = samples if known else replace(samples, model=name)
     if not answers:
         raise DataError(f"has no items of the baselines ({listed([*crowds])}): {reason}", file=shown(path))
     return answers
@@ -574,7 +569,7 @@ def _dataset_of(path: Path, crowds: Mapping[str, Crowd], *, force: bool) -> tupl
         return key, None
     if len(crowds) == 1:
         return next(iter(crowds)), None
-    answered = {" ".join(record.id.split()) for record in read_answer_records(path)}
+    answered = {" ".join(record.item.split()) for record in read_item_answers(path)}
     fits = [key for key, crowd in crowds.items() if answered == set(crowd.names)]
     if not fits and force:
         fits = [key for key, crowd in crowds.items() if answered & set(crowd.names)]

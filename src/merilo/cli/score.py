@@ -23,7 +23,7 @@ from merilo.wording import listed
 
 if TYPE_CHECKING:
     from merilo.metrics.detox import Rater
-    from merilo.runs.answer_scores import MatchedAnswers, ScoreResult
+    from merilo.runs.answer_scores import ScoreResult
 
 app = typer.Typer(add_completion=False)
 
@@ -82,29 +82,27 @@ def score_responses(
 ) -> int:
     """Score the answers of people or models to a dataset with the same metrics."""
     from merilo.models.run_folder import is_run  # noqa: PLC0415 - slow; the help needs only declarations
-    from merilo.runs.answer_scores import match_answers  # noqa: PLC0415
+    from merilo.runs.answer_scores import score  # noqa: PLC0415
 
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
+    rater = rater_of(rudetox_models, rudetox_curves)
     if is_run(responses):
-        rater = rater_of(rudetox_models, rudetox_curves)
         return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
-    with working(Text("Reading the items and the answers")):
-        answers = match_answers(
+    with working(Text("Scoring the answers")):
+        result = score(
             responses,
             dataset=dataset_name,
             data=data,
             split=split,
             cluster=cluster,
+            rudetox_models=rater,
             replies=replies,
             force=force,
         )
-    _tell_unmatched(answers)
-    rater = rater_of(rudetox_models, rudetox_curves) if answers.given else None
-    with working(Text("Scoring {n:,} answers", n=len(answers.given))):
-        result = answers.scored(rater=rater)
+    _tell_unmatched(result)
     wanted = explain_id or []
     for name in wanted:
         result.explain(name)  # refuses an unknown item before anything is printed
@@ -138,42 +136,42 @@ def _show(result: ScoreResult, wanted: list[str]) -> None:
     if wanted:
         return
     show_scores(result.answers.declared.title, result.scores)
-    if result.answers.clusters is not None:
+    if (clusters := result.clusters) is not None:
         say(
             Text(
                 "{n:# answered item|# answered items} in {clusters:# cluster|# clusters} by '{field}'",
                 n=result.answered,
-                clusters=result.answers.clusters,
-                field=result.answers.cluster,
+                clusters=clusters,
+                field=result.cluster,
             )
         )
 
 
-def _tell_unmatched(answers: MatchedAnswers) -> None:
-    for sentence in answers.log.sentences() if answers.log else ():
+def _tell_unmatched(result: ScoreResult) -> None:
+    for sentence in result.answers.sentences():
         say(sentence)
-    if answers.unanswered:
+    if result.unanswered:
         # An exam variant with at least one answer is scored as a whole.
-        exam = "grade_norm" in answers.declared.metrics
+        exam = "grade_norm" in result.answers.declared.metrics
         say(
             Text(
                 "{n} of {items:# item|# items} have no answer and "
                 "{fate:exam=score 0 in a variant that has other answers|are left out}: {names}",
-                n=len(answers.unanswered),
-                items=len(answers.items),
+                n=len(result.unanswered),
+                items=result.items,
                 fate="exam" if exam else "",
-                names=listed([str(name) for name in answers.unanswered]),
+                names=listed([str(name) for name in result.unanswered]),
             )
         )
-    if answers.unknown:
-        from merilo.models.sheets import printable  # noqa: PLC0415 - slow
+    if result.unknown:
+        from merilo.models.reply_answers import printable  # noqa: PLC0415 - slow
 
         say(
             Text(
                 "{n} answers belong to no item and are left out: {names}",
-                n=len(answers.unknown),
-                names=listed([*map(printable, answers.unknown)]),
+                n=len(result.unknown),
+                names=listed([*map(printable, result.unknown)]),
             )
         )
-    if answers.no_labels:
-        say(answers.no_labels.sentence)
+    if result.no_labels:
+        say(result.no_labels.sentence)

@@ -18,9 +18,9 @@ from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, ItemId, Split, split_file
-from merilo.models.answer_extraction import EXTRACTORS
 from merilo.models.asking import Abilities, Request
 from merilo.models.prompter import EarlierTurn, Prompter, shots_of
+from merilo.models.reply_answers import read_reply
 from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
 from merilo.models.run_log import Earlier
 from merilo.models.runner import Dialogue, Requests
@@ -193,7 +193,7 @@ class AskedDataset:
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":
                 return
-            read = EXTRACTORS[self.prompter.reads_turns_like](self.declared, item, request, reply)
+            read = read_reply(self.declared, item, reply, self.prompter.reads_turns_like)
             earlier.append((item, read.answer if read.outcome == "answered" else None))
 
 

@@ -26,9 +26,9 @@ from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.answers import has_gold
-from merilo.models.answer_extraction import numbers_of
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import shown_gold
+from merilo.models.reply_answers import numbers_of
 
 #: The log-likelihood of every choice that a rule does not take.
 _UNLIKELY: Final = -100.0

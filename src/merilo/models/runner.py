@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from merilo.errors import BackendError, OutputError, argument
-from merilo.models.answer_extraction import split_thought
 from merilo.models.asking import ModelBackend, ModelReply, Request
+from merilo.models.reply_answers import split_thought
 
 if TYPE_CHECKING:
     from merilo.models.run_log import RunLog

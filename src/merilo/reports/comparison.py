@@ -481,9 +481,7 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
     for at, sentence in enumerate(model.log.sentences() if model.log else ()):
         yield Finding(code="log" if at else "read", sentence=joined([who, sentence], ""))
     if model.no_labels:
-        yield Finding(
-            code="no_labels", sentence=joined([who, model.no_labels.sentence], ""), items=model.no_labels.ids
-        )
+        yield model.no_labels.model_copy(update={"sentence": joined([who, model.no_labels.sentence], "")})
     if outcomes := run_outcomes(model, asked.people.declaration.name):
         text = Text(
             "{who}{outcomes}; these count as wrong, except requests without a reply",
@@ -502,8 +500,8 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
 
 def _shots(model: Samples, key: str) -> int:
     """Return how many solved examples stood before each question, as the run or the log says it."""
-    if model.log:
-        return int(number_at(model.log.asked, "shots") or 0)
+    if model.log and model.log.source:
+        return int(number_at(model.log.source.asked, "shots") or 0)
     place = Path(model.file)
     place = place if is_run(place) else place.parent
     datasets = read_run(place).record.datasets if is_run(place) else {}

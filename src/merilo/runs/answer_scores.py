@@ -8,28 +8,29 @@ from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
-from merilo.answer_tables import AnswerRecord
+from merilo.answer_tables import ItemAnswer
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
+from merilo.estimate import Finding
 from merilo.items import Item, ItemId
-from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
-from merilo.metrics.scoring import score as score_answers
-from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import read_answers, read_replies
-from merilo.models.sheets import (
-    NoLabels,
+from merilo.models.replies import replies_of_table
+from merilo.models.reply_answers import (
+    ItemAnswers,
+    answers_in,
+    answers_of_table,
     by_id,
-    first_samples,
-    match,
     no_labels,
+    read_answers,
     read_sheet,
     refuse_unreadable,
+    score_answers,
+    value_of,
 )
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json
@@ -38,85 +39,25 @@ from merilo.wording import choices, listed
 Answers = str | Path | Frame | Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedAnswers:
-    """The answers to a dataset, matched to its items and not yet scored.
-
-    Attributes:
-        declared: the dataset's declaration.
-        items: the items with their gold answers.
-        given: the answers by item.
-        unknown: the ids that match no item, as written in the file.
-        source: the file of the answers, or "answers".
-        data: the file of the items.
-        cluster: the field of the items' clusters; `None` if items are independent.
-        log: how the answers were found in the log of another harness; `None` for a file of answers.
-        no_labels: the answers that are none of the dataset's labels; `None` if all are.
-    """
-
-    declared: Dataset
-    items: Sequence[Item]
-    given: Mapping[ItemId, Given]
-    unknown: tuple[str, ...]
-    source: str
-    data: str
-    cluster: str | None = None
-    log: LogMapping | None = None
-    no_labels: NoLabels | None = None
-
-    def scored(self, *, rater: Rater | None = None) -> ScoreResult:
-        """Score the answers.
-
-        Args:
-            rater: the classifiers of the metric J.
-
-        Raises:
-            DataError: no answer matches an item.
-        """
-        if not self.given:
-            raise DataError(
-                f"not one of {len(self.unknown)} answers belongs to an item of {self.data}",
-                file=self.source,
-            )
-        chosen = self.cluster if self.cluster != self.declared.cluster else None
-        clusters = clusters_of(self.items, chosen) if chosen else None
-        scores = score_answers(
-            self.declared,
-            self.items,
-            self.given,
-            clusters={item.id: shared for item, shared in zip(self.items, clusters, strict=True)}
-            if clusters
-            else None,
-            rater=rater,
-        )
-        return ScoreResult(self, scores, rater)
-
-    @property
-    def unanswered(self) -> tuple[ItemId, ...]:
-        """Return the ids of items without an answer, in the order of the items."""
-        return tuple(item.id for item in self.items if item.id not in self.given)
-
-    @property
-    def clusters(self) -> int | None:
-        """Return how many clusters the answered items form; `None` if items are independent."""
-        answered = [item for item in self.items if item.id in self.given]
-        groups = clusters_of(answered, self.cluster) if self.cluster else None
-        return len(set(groups)) if groups else None
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreResult:
     """The scores of a set of answers.
 
     Attributes:
-        answers: the answers that were scored.
+        answers: the answers by item, and what is known of their file.
+        asked: the items with their gold answers.
         scores: the internal representation of the metrics.
+        cluster: the field of the items' clusters; `None` if items are independent.
+        no_labels: the answers that are none of the dataset's labels; `None` if all are.
         rater: the classifiers of the metric J; `None` if J was not computed.
     """
 
-    answers: MatchedAnswers
+    answers: ItemAnswers
+    asked: Sequence[Item]
     scores: Scores
-    rater: Rater | None
+    cluster: str | None = None
+    no_labels: Finding | None = None
+    rater: Rater | None = None
 
     @property
     def dataset(self) -> str:
@@ -126,22 +67,31 @@ class ScoreResult:
     @property
     def items(self) -> int:
         """Return how many items the dataset has."""
-        return len(self.answers.items)
+        return len(self.asked)
 
     @property
     def answered(self) -> int:
         """Return how many of these items were answered."""
-        return len(self.answers.given)
+        return len({answer.item for answer in self.answers.rows})
 
     @property
     def unanswered(self) -> tuple[ItemId, ...]:
-        """Return the ids of items without an answer."""
-        return self.answers.unanswered
+        """Return the ids of items without an answer, in the order of the items."""
+        answered = {answer.item for answer in self.answers.rows}
+        return tuple(item.id for item in self.asked if str(item.id) not in answered)
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Return the ids of answers that match no item."""
         return self.answers.unknown
+
+    @property
+    def clusters(self) -> int | None:
+        """Return how many clusters the answered items form; `None` if items are independent."""
+        answered = {answer.item for answer in self.answers.rows}
+        items = [item for item in self.asked if str(item.id) in answered]
+        clusters = clusters_of(items, self.cluster) if self.cluster else None
+        return len(set(clusters)) if clusters else None
 
     @property
     def metrics(self) -> dict[str, Score]:
@@ -163,7 +113,7 @@ class ScoreResult:
         }
 
     def explain(self, item: str | int) -> list[Judgement]:
-        """Explain step by step how each metric judged the answer to an item.
+        """Explain step by step how each metric judged the answer to an item, the first of several.
 
         Args:
             item: the item's id.
@@ -171,24 +121,20 @@ class ScoreResult:
         Raises:
             UsageError: there is no such item, or it has no answer.
         """
-        dataset_item = next(
-            (candidate for candidate in self.answers.items if str(candidate.id) == str(item)), None
-        )
-        if dataset_item is None:
+        name = str(item)
+        asked = by_id(self.asked)
+        if name not in asked:
             raise UsageError(f"there is no item '{item}' to explain")
-        by_item = self.answers.given
-        if dataset_item.id not in by_item:
+        first = next((answer for answer in self.answers.rows if answer.item == name), None)
+        if first is None:
             raise UsageError(f"item '{item}' has no answer to explain")
-        return explain_points(self.answers.declared, dataset_item, by_item[dataset_item.id], rater=self.rater)
+        declared = self.answers.declared
+        return explain_points(declared, asked[name], value_of(declared, first), rater=self.rater)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the scores, a sentence each: answers that cannot be read, or that are no labels."""
-        strange = self.answers.no_labels
-        return (
-            *(self.answers.log.faults() if self.answers.log else ()),
-            *([strange.sentence.en] if strange else []),
-        )
+        return (*self.answers.faults(), *([self.no_labels.sentence.en] if self.no_labels else []))
 
     def to_dict(self, *, explain: Sequence[str | int] = (), per_item: bool = False) -> dict[str, Json]:
         """Return the scores as JSON, as `merilo score --json` prints them.
@@ -200,20 +146,23 @@ class ScoreResult:
         Raises:
             UsageError: there is no such item, or it has no answer.
         """
+        clusters, source = self.clusters, self.answers.source
         content: dict[str, Json] = {
             "dataset": self.dataset,
             "items": {"total": self.items, "answered": self.answered},
             "unanswered": [*self.unanswered],
             "unknown": [*self.unknown],
-            "no_labels": [*self.answers.no_labels.ids] if self.answers.no_labels else [],
+            "no_labels": [*self.no_labels.items] if self.no_labels else [],
             "warnings": [*self.warnings],
-            "clusters": None
-            if self.answers.clusters is None
-            else {"field": self.answers.cluster, "clusters": self.answers.clusters},
+            "clusters": None if clusters is None else {"field": self.cluster, "clusters": clusters},
             "metrics": self.scores.to_dict(),
         }
-        if self.answers.log:
-            content["log"] = self.answers.log.to_json()
+        if source:
+            counted: dict[str, Json] = {
+                "outcomes": {**self.answers.outcomes.counts},
+                "rules": {**self.answers.rules},
+            }
+            content["log"] = {**source.to_json(), **counted}
         if explain:
             content["explained"] = {str(name): to_jsonable_python(self.explain(name)) for name in explain}
         if per_item:
@@ -265,23 +214,6 @@ def score(
             same cluster.
         MissingPartError: the extra `hf` or a classifier is missing.
     """
-    matched = match_answers(
-        answers, dataset=dataset, data=data, split=split, cluster=cluster, replies=replies, force=force
-    )
-    return matched.scored(rater=rater_of(rudetox_models, rudetox_curves))
-
-
-def match_answers(
-    answers: Answers,
-    *,
-    dataset: str | Dataset,
-    data: str | Path | None = None,
-    split: str | None = None,
-    cluster: str | None = None,
-    replies: bool = False,
-    force: bool = False,
-) -> MatchedAnswers:
-    """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     file = own_file(declared) if data is None else Path(data)
     if file is None:
@@ -290,25 +222,32 @@ def match_answers(
         )
     items = read_split(file, declared, split).items
     refuse_other_dataset(declared, items, file)
+    named = by_id(items)
     if isinstance(answers, str | Path):
-        source, path = str(answers), Path(answers)
-        read = read_answers(path, declared, by_id(items), replies=replies)
-        records = first_samples(read) if read else read_sheet(path)
+        source = str(answers)
+        read = read_answers(Path(answers), declared, named, replies=replies)
+        read = read or answers_of_table(read_sheet(Path(answers)), declared, items, source)
     else:
         source, records = "answers", _records(answers)
-        read = read_replies(records, Path(source), declared, by_id(items)) if replies else None
-        records = first_samples(read) if read else records
-    log = read.source if read else None
-    by_item, unknown = match(records, items, declared.answer, file=source, log=log)
-    texts = [(str(item), answer) for item, answer in by_item.items() if not isinstance(answer, tuple)]
+        if replies:
+            read = answers_in(replies_of_table(records, Path(source), declared, named), named)
+        else:
+            read = answers_of_table(records, declared, items, source)
+    texts = [(answer.item, value_of(declared, answer)) for answer in read.rows]
+    closed = [(item, text) for item, text in texts if not isinstance(text, tuple)]
     if not force:
-        refuse_unreadable((answer for _, answer in texts), log, source)
-    strange = None if log else no_labels(texts, declared.answer, declared.answer.labels, source)
+        refuse_unreadable((text for _, text in closed), read if read.source else None, source)
+    strange = None
+    if not read.source:
+        strange = no_labels(closed, declared.answer, declared.answer.labels, source)
     if cluster is not None:
-        _check_cluster(cluster, [item for item in items if item.id in by_item] or items)
-    return MatchedAnswers(
-        declared, items, by_item, unknown, source, str(file), cluster or declared.cluster, log, strange
-    )
+        answered = {answer.item for answer in read.rows}
+        _check_cluster(cluster, [item for item in items if str(item.id) in answered] or items)
+    if not read.rows:
+        raise DataError(f"not one of {len(read.unknown)} answers belongs to an item of {file}", file=source)
+    rater = rater_of(rudetox_models, rudetox_curves)
+    scores = score_answers(declared, items, read.rows, cluster=cluster, rater=rater)
+    return ScoreResult(read, items, scores, cluster or declared.cluster, strange, rater)
 
 
 def _check_cluster(field: str, items: Sequence[Item]) -> None:
@@ -324,8 +263,7 @@ def _check_cluster(field: str, items: Sequence[Item]) -> None:
     if len(items) > 1 and len(set(clusters)) == 1:
         raise DataError(
             f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the "
-            "same value, so there is no "
-            "interval over items: at least two clusters are needed"
+            "same value, so there is no interval over items: at least two clusters are needed"
         )
 
 
@@ -344,7 +282,7 @@ def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | P
         )
 
 
-def _records(answers: Frame | Mapping[str, Json]) -> list[AnswerRecord]:
+def _records(answers: Frame | Mapping[str, Json]) -> list[ItemAnswer]:
     """Convert answers in memory to the records of a file of answers."""
     pairs: list[tuple[str, Json]]
     if isinstance(answers, Mapping):
@@ -358,4 +296,4 @@ def _records(answers: Frame | Mapping[str, Json]) -> list[AnswerRecord]:
         raise UsageError("takes a file, a table or a mapping", field=argument("answers"))
     if len({name for name, _ in pairs}) < len(pairs):
         raise UsageError("answers an item twice", field=argument("answers"))
-    return [AnswerRecord(row, name, answer) for row, (name, answer) in enumerate(pairs, start=1)]
+    return [ItemAnswer(row, name, answer) for row, (name, answer) in enumerate(pairs, start=1)]

@@ -26,7 +26,7 @@ from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends import open_model
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.prompter import shots_of
-from merilo.models.replies import write_answers
+from merilo.models.reply_answers import write_answers
 from merilo.models.run_folder import (
     SANDBOX_FOLDER,
     AskedModel,
@@ -421,7 +421,7 @@ def _result(
         name = dataset.declared.name
         scored = scored_dataset(folder, name, dataset.source)
         write_answers(folder.path, scored.answers)
-        if dataset.declared.answer.kind == "program" and scored.answers.answers:
+        if dataset.declared.answer.kind == "program" and scored.answers.rows:
             note = run_programs(folder, dataset.source, watch)
             notes += [note] if note else []
             scored = scored_dataset(folder, name, dataset.source)

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
+from merilo.answer_tables import ItemAnswer
 from merilo.datasets import Dataset
 from merilo.errors import MeriloError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.detox import Rater
 from merilo.metrics.metric import Judgement
 from merilo.metrics.scoring import explain as explain_points
-from merilo.models.answer_extraction import ExtractedAnswer
 from merilo.models.asked_datasets import AskedDataset, asked_datasets
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
-from merilo.models.replies import ReadAnswer, reply_to
+from merilo.models.reply_answers import ExtractedAnswer, read_reply, value_of
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.model_run import rendered
-from merilo.runs.run_scores import sampled, source_of
+from merilo.runs.run_scores import source_of
 from merilo.strict_json import Json
 
 #: What the explanation tells of a reply.
@@ -154,9 +154,9 @@ def _explained(
 ) -> SampleExplanation:
     declared = asked.declared
     reply = replies[str(item.id), sample]
-    extracted = reply_to(declared, item, sample, reply, asked.prompter.settings.manner)
+    extracted = read_reply(declared, item, reply, asked.prompter.settings.manner)
     request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
-    judgements, reason = _judged(declared, item, sample, extracted, rater)
+    judgements, reason = _judged(declared, item, extracted, rater)
     return SampleExplanation(sample, request, reply, extracted, judgements, reason)
 
 
@@ -169,7 +169,7 @@ def _earlier(
     before = turns[: turns.index(item)]
     manner = asked.prompter.reads_turns_like
     read = (
-        (turn, reply_to(asked.declared, turn, sample, replies[str(turn.id), sample], manner))
+        (turn, read_reply(asked.declared, turn, replies[str(turn.id), sample], manner))
         for turn in before
         if (str(turn.id), sample) in replies
     )
@@ -177,17 +177,15 @@ def _earlier(
 
 
 def _judged(
-    declared: Dataset, item: Item, sample: int, extracted: ExtractedAnswer, rater: Rater | None
+    declared: Dataset, item: Item, extracted: ExtractedAnswer, rater: Rater | None
 ) -> tuple[tuple[Judgement, ...], str]:
     if declared.answer.kind == "program":
         return (), "programs are scored together, by their results in the sandbox"
     if extracted.outcome == "failed":
         return (), "the request failed"
-    answer = ReadAnswer(
-        str(item.id), 1, extracted.answer if extracted.answer is not None else "", extracted.outcome
-    )
+    answer = "" if extracted.answer is None else extracted.answer
     try:
-        _, by_item, _ = sampled(declared, [item], [answer])
-        return tuple(explain_points(declared, item, by_item[item.id], rater=rater)), ""
+        value = value_of(declared, ItemAnswer(0, str(item.id), answer))
+        return tuple(explain_points(declared, item, value, rater=rater)), ""
     except MeriloError as error:
         return (), error.marked

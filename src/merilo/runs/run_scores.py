@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,17 +12,24 @@ from merilo.datasets.own_items import read_split
 from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.files import collecting_later
-from merilo.items import Item, ItemId, Split, dialogue_lengths
-from merilo.metrics.answers import Given, has_gold, read_answer
+from merilo.items import Item, Split, dialogue_lengths
+from merilo.metrics.answers import has_gold
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Score
-from merilo.metrics.scoring import Scores, clusters_for
-from merilo.metrics.scoring import score as score_answers
+from merilo.metrics.scoring import Scores
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
-from merilo.models.replies import Outcomes, ReadAnswer, ReadAnswers, answers_in, replies_of_run
+from merilo.models.replies import replies_of_run
+from merilo.models.reply_answers import (
+    ItemAnswers,
+    Outcomes,
+    answers_in,
+    answers_of_table,
+    by_id,
+    read_sheet,
+    score_answers,
+)
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
-from merilo.models.sheets import by_id, match, read_sheet
 from merilo.strict_json import Json
 from merilo.studies.study_folder import open_study
 from merilo.wording import listed, shown
@@ -91,7 +98,7 @@ class DatasetRun:
 
     declared: Dataset
     record: DatasetRecord
-    answers: ReadAnswers
+    answers: ItemAnswers
     scores: Scores | None = None
     reason: str = ""
     refused: int = 0
@@ -108,7 +115,7 @@ class DatasetRun:
 
     def counts(self, score: Score) -> tuple[int, int]:
         """Return the items and the answers that a metric is the mean over: several samples are several answers."""
-        samples, answers = self.record.samples, self.answers.answers
+        samples, answers = self.record.samples, self.answers.rows
         if self.declared.answer.kind == "program":  # its metrics are means over items
             return score.n, len(answers)
         if score.n == len(answers):  # some samples may be missing
@@ -131,7 +138,15 @@ class DatasetRun:
             "prompts": self.record.prompts,
             "shots": self.record.shots,
             "outcomes": self.outcomes.to_dict(),
-            "unanswered": [dict(request._asdict()) for request in self.answers.unanswered],
+            "unanswered": [
+                {
+                    "item": request.item,
+                    "sample": request.sample,
+                    "outcome": request.outcome,
+                    "reason": request.rule,
+                }
+                for request in self.answers.unanswered
+            ],
             "unreadable": [
                 {"item": answer.item, "sample": answer.sample, "reason": answer.rule}
                 for answer in self.answers.unreadable
@@ -282,68 +297,20 @@ def scored_dataset(
         return replace(unscored, reason="the test is closed: its items have no gold answers")
     if source.declared.answer.kind == "program":
         return _scored_programs(folder, unscored, items)
-    if not answers.answers:
+    if not answers.rows:
         return replace(unscored, reason="there are no answers")
-    expanded, by_item, clusters = sampled(source.declared, items, answers.answers)
-    scores = score_answers(source.declared, expanded, by_item, rater=rater, clusters=clusters)
-    return replace(unscored, scores=scores)
+    return replace(unscored, scores=score_answers(source.declared, items, answers.rows, rater=rater))
 
 
-def sampled(
-    declared: Dataset, items: Sequence[Item], answers: Sequence[ReadAnswer]
-) -> tuple[Sequence[Item], dict[ItemId, Given], dict[ItemId, Hashable] | None]:
-    """Return items, answers and clusters as the scorer takes them.
-
-    If items were answered several times, each answer is scored as an item of its own, so that a metric is the
-    mean over all answers; the answers to one item are in one cluster, which the intervals take into account.
-    """
-    ids: dict[str, ItemId] = {str(item.id): item.id for item in items}
-    samples = max((answer.sample for answer in answers), default=1)
-    if samples == 1:
-        return items, {ids[answer.item]: _given(declared, answer) for answer in answers}, None
-    groups = clusters_for(items, declared.cluster, None) or [item.id for item in items]
-    grouped = {str(item.id): (item, group) for item, group in zip(items, groups, strict=True)}
-    expanded: list[Item] = []
-    by_item: dict[ItemId, Given] = {}
-    clusters: dict[ItemId, Hashable] = {}
-    for answer in answers:
-        item, group = grouped[answer.item]
-        name = f"{answer.item}#{answer.sample}"
-        expanded.append(_copy(item, name, answer.sample))
-        by_item[name], clusters[name] = _given(declared, answer), group
-    if "grade_norm" in declared.metrics:
-        # Unanswered questions are part of their variant.
-        expanded = [
-            _copy(item, f"{item.id}#{number}", number) for number in range(1, samples + 1) for item in items
-        ]
-        clusters = {item.id: item.id for item in expanded}
-    return expanded, by_item, clusters
-
-
-def _copy(item: Item, name: str, sample: int) -> Item:
-    meta = item.meta
-    if "variant" in meta:
-        # Each sample answers the exam's variant anew.
-        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
-    return Item(name, item.instruction, item.inputs, item.outputs, meta)
-
-
-def _given(declared: Dataset, answer: ReadAnswer) -> Given:
-    if answer.answer != "":
-        return read_answer(declared.answer, answer.answer)
-    # An item without a readable answer counts as wrong.
-    return dict.fromkeys(declared.answer.criteria, "") if declared.answer.criteria else ""
-
-
-def _scored_programs(folder: RunFolder, dataset_run: DatasetRun, items: Sequence[Item]) -> DatasetRun:
-    results = folder.path / f"{dataset_run.declared.name}.json"
+def _scored_programs(folder: RunFolder, unscored: DatasetRun, items: Sequence[Item]) -> DatasetRun:
+    declared, results = unscored.declared, folder.path / f"{unscored.declared.name}.json"
     if not results.is_file():
-        return replace(dataset_run, reason="the programs have not been run in the sandbox")
+        return replace(unscored, reason="the programs have not been run in the sandbox")
     try:
-        by_item, _ = match(read_sheet(results), items, dataset_run.declared.answer, file=results)
-        return replace(dataset_run, scores=score_answers(dataset_run.declared, items, by_item))
+        rows = answers_of_table(read_sheet(results), declared, items, results).rows
+        return replace(unscored, scores=score_answers(declared, items, rows))
     except DataError as error:
-        return replace(dataset_run, reason=error.marked)
+        return replace(unscored, reason=error.marked)
 
 
 def _refused(source: ItemSource, record: DatasetRecord) -> int:

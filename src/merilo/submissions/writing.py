@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from merilo.answer_tables import AnswerRecord
+from merilo.answer_tables import ItemAnswer
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError, OutputError
+from merilo.models.reply_answers import read_sheet
 from merilo.models.run_folder import is_run
-from merilo.models.sheets import read_sheet
 from merilo.strict_json import Json
 
 _LONGEST_NUMBER: Final = 19
@@ -27,7 +27,7 @@ def pack(run: Path, out: Path) -> list[str]:
 
     Args:
         run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter
-            case: records of `id` and `answer`, as `merilo.models.sheets` reads them. Files that match no
+            case: records of `id` and `answer`, as `merilo.answer_tables` reads them. Files that match no
                 dataset are ignored. Or it
             is the folder of a run, of which the first sample of each item is taken.
         out: the archive to write.
@@ -78,9 +78,9 @@ def write_archive(out: Path, members: Mapping[str, Json]) -> None:
         raise OutputError(f"cannot be written ({error.strerror})", file=out) from error
 
 
-def _documents(declared: Dataset, answers: Sequence[AnswerRecord]) -> Json:
+def _documents(declared: Dataset, answers: Sequence[ItemAnswer]) -> Json:
     """Return the documents of a dataset; turns of a dialogue are in one list."""
-    documents = [_document(declared, record.id, record.answer) for record in answers]
+    documents = [_document(declared, record.item, record.answer) for record in answers]
     if not declared.shots.earlier_turns:
         return list(documents)
     return [list(turns) for _, turns in groupby(documents, key=_dialogue)]

@@ -17,7 +17,7 @@ from harness_files import (
 )
 
 from merilo import score
-from merilo.models import harness_logs as log_files
+from merilo.models import log_formats as log_files
 
 
 def refused(log: Path, *, status: int = 2) -> str:
@@ -36,7 +36,7 @@ def test_a_log_cut_off_in_a_line_gives_its_complete_rows(tmp_path: Path) -> None
     log.write_bytes(log.read_bytes()[:-200])
     found = score(log, dataset="parus", data=data_of("parus", tmp_path))
     assert found.answered == 7
-    assert found.answers.log.notes == ["line 8 is cut off and left out"]
+    assert found.answers.source.notes == ["line 8 is cut off and left out"]
 
 
 def test_a_broken_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path) -> None:

@@ -30,12 +30,12 @@ def test_outcomes_are_counted(tmp_path: Path) -> None:
         inspect_sample("6", "не знаю, что и сказать"),
     ]
     found = scored(inspect_log(tmp_path / "log.json", samples))
-    log = found.answers.log
-    assert log.outcomes["failed"] == log.outcomes["truncated"] == log.outcomes["empty"] == 1
-    assert log.outcomes["refused"] >= 1
+    counts = found.answers.outcomes.counts
+    assert counts["failed"] == counts["truncated"] == counts["empty"] == 1
+    assert counts["refused"] >= 1
     assert found.unanswered == (4, 7, 8)
     told = "1 of 6 requests failed, which leaves its item without an answer"
-    assert any(told in sentence for sentence in log.sentences())
+    assert any(told in sentence for sentence in found.answers.sentences())
 
 
 def test_a_log_whose_requests_all_failed_is_refused(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_json_log_of_inspect_is_read_without_inspect(
     samples = [sample(item, f"Ответ: {item.outputs}") for item in items_of("parus")]
     found = scored(inspect_log(tmp_path / "log.json", samples))
     assert found.metrics["acc"].value == 1
-    assert (found.answers.log.task, found.answers.log.model) == ("my_task", "org/m")
+    assert (found.answers.source.task, found.answers.source.model) == ("my_task", "org/m")
 
 
 def test_letters_of_inspects_multiple_choice_are_labels(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     first["output"]["choices"][0]["message"]["content"] = parts
     failed = sample(item, "", epoch=2, error={"message": "boom", "traceback": ""})
     found = scored(inspect_log(tmp_path / "log.json", [first, failed], status="error"))
-    assert found.answers.given == {1: "1"}
-    assert found.answers.log.outcomes == {"answered": 1, "failed": 1}
-    assert any("ended with the status 'error'" in note for note in found.answers.log.notes)
+    assert [(row.item, row.answer) for row in found.answers.rows] == [("1", "1")]
+    assert found.answers.outcomes.counts == {"answered": 1, "failed": 1}
+    assert any("ended with the status 'error'" in note for note in found.answers.source.notes)
 
 
 def test_how_the_model_was_asked_is_read_where_a_log_says_it(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_how_the_model_was_asked_is_read_where_a_log_says_it(tmp_path: Path) -> 
     said = [{"role": "system", "content": "Answer with a digit."}, {"role": "user", "content": "?"}]
     samples = [sample(item, "1", messages=said)]
     plan = {"config": {"temperature": 0.3, "max_tokens": 99}}
-    asked = scored(inspect_log(tmp_path / "inspect.json", samples, plan=plan)).answers.log.asked
+    asked = scored(inspect_log(tmp_path / "inspect.json", samples, plan=plan)).answers.source.asked
     assert asked == {"temperature": 0.3, "token_limit": 99, "system_prompt": "Answer with a digit."}
-    silent = scored(inspect_log(tmp_path / "silent.json", [sample(item, "1")])).answers.log.asked
+    silent = scored(inspect_log(tmp_path / "silent.json", [sample(item, "1")])).answers.source.asked
     assert silent == {}

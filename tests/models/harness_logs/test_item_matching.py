@@ -30,8 +30,8 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
     from merilo.datasets import dataset
     from merilo.datasets.rendering import render
     from merilo.models.asking import ModelReply
-    from merilo.models.harness_logs import LogRow, texts_of
-    from merilo.models.harness_logs.harness_answers import ItemFinder
+    from merilo.models.log_formats import LogRow, texts_of
+    from merilo.models.matching import ItemFinder
 
     items = items_of(name)
     finder = ItemFinder(dataset(name), {str(item.id): item for item in items})
@@ -78,8 +78,8 @@ def test_an_id_with_other_inputs_is_another_version_of_the_item(tmp_path: Path) 
     rows[0] = lm_eval_choice(0, "parus", changed, "1")
     found = scored(written(tmp_path / "s.jsonl", rows), "parus")
     assert found.unanswered == (items[0].id,)
-    assert dict(found.answers.log.unmatched) == {"other inputs": 1}
-    assert any("the id of an item but other inputs: 1" in told for told in found.answers.log.sentences())
+    assert dict(found.answers.source.unmatched) == {"other inputs": 1}
+    assert any("the id of an item but other inputs: 1" in told for told in found.answers.sentences())
 
 
 def test_ids_of_another_numbering_give_way_to_the_inputs(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_ids_of_another_numbering_give_way_to_the_inputs(tmp_path: Path) -> None
     )
     found = scored(log, "parus")
     assert found.metrics["acc"].value == 1
-    assert dict(found.answers.log.matched) == {"inputs": len(items)}
+    assert dict(found.answers.source.matched) == {"inputs": len(items)}
 
 
 def test_a_log_of_another_dataset_is_refused(tmp_path: Path) -> None:
@@ -116,13 +116,13 @@ def test_a_prompt_with_solved_items_before_it_is_the_datasets(form: str, tmp_pat
     rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
     for row, item in zip(rows, items_of("parus"), strict=True):
         row["arguments"]["gen_args_0"]["arg_0"] = prompter.request(item).prompt
-    found = scored(written(tmp_path / "s.jsonl", rows), "parus").answers.log
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus").answers.source
     assert (found.prompts_checked, found.other_prompts) == (8, 0)
 
 
 def test_rows_outside_the_items_are_counted_with_examples(tmp_path: Path) -> None:
     rows = [inspect_sample(item.id, "1") for item in items_of("parus")] + [inspect_sample("9999", "1")]
-    told = [*scored(inspect_log(tmp_path / "log.json", rows), "parus").answers.log.sentences()]
+    told = [*scored(inspect_log(tmp_path / "log.json", rows), "parus").answers.sentences()]
     assert "8 of 9 rows belong to items (8 by id)" in told[0]
     assert "1 row belongs to no item and is left out" in told[1]
     assert "id 9999" in told[1]

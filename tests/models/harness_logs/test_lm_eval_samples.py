@@ -25,7 +25,7 @@ def test_equal_loglikelihoods_give_no_answer_and_are_counted(tmp_path: Path) -> 
         scored(log, "parus")
     found = score(log, dataset="parus", data=data_of("parus", tmp_path), force=True)
     assert found.metrics["acc"].value == 0
-    assert found.answers.log.outcomes == {"unreadable": len(items)}
+    assert found.answers.outcomes.counts == {"unreadable": len(items)}
     assert f"warning: {len(items)} of {len(items)} answers cannot be read" in repr(found)
     assert found.to_dict()["warnings"] == [*found.warnings]
 
@@ -38,7 +38,7 @@ def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: 
     for at, option in enumerate(options):
         row["arguments"][f"gen_args_{at}"]["arg_1"] = f" {option}"
     found = scored(written(tmp_path / "s.jsonl", [row]), "ruworldtree")
-    assert [*found.answers.given.values()] == ["D"]
+    assert [row.answer for row in found.answers.rows] == ["D"]
 
 
 def foreign(choices: list[str], label_of: list[str], *, target: bool = True, wrong: int = 0) -> list[dict]:
@@ -75,7 +75,7 @@ def test_choices_of_the_harness_get_the_labels_that_its_right_answers_tell(
     log = written(tmp_path / "s.jsonl", foreign(choices, label_of, target=target, wrong=3))
     found = scored(log, "parus")
     assert found.metrics["acc"].value == 5 / 8
-    assert any("the choices are not the dataset's labels" in note for note in found.answers.log.notes)
+    assert any("the choices are not the dataset's labels" in note for note in found.answers.source.notes)
 
 
 def test_choices_that_nothing_explains_are_refused(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_another_right_answer_than_the_items_is_told(tmp_path: Path) -> None:
     ]
     log = written(tmp_path / "s.jsonl", rows)
     wrong = sum(item.outputs != "1" for item in items_of("parus"))
-    notes = scored(log, "parus").answers.log.notes
+    notes = scored(log, "parus").answers.source.notes
     assert any(f"in {wrong} of 8 rows the log counts another answer as right" in note for note in notes)
 
 
@@ -108,7 +108,7 @@ def test_loglikelihoods_without_the_prompt_do_not_decide(tmp_path: Path) -> None
         row["arguments"][f"gen_args_{at + 2}"] = {"arg_0": "", "arg_1": f" {at + 1}"}
         row["resps"].append([[score_alone, "False"]])
     found = scored(written(tmp_path / "s.jsonl", [row]), "parus")
-    assert [*found.answers.given.values()] == ["2"]
+    assert [row.answer for row in found.answers.rows] == ["2"]
 
 
 def test_each_filter_repeats_the_documents_and_counts_once(tmp_path: Path) -> None:
@@ -119,16 +119,15 @@ def test_each_filter_repeats_the_documents_and_counts_once(tmp_path: Path) -> No
         for at, item in enumerate(items)
     ]
     found = scored(written(tmp_path / "s.jsonl", rows), "parus")
-    assert (found.metrics["acc"].value, found.answers.log.rows) == (1, len(items))
+    assert (found.metrics["acc"].value, found.answers.source.rows) == (1, len(items))
 
 
-def test_repeats_are_samples_and_the_first_is_scored(tmp_path: Path) -> None:
+def test_repeats_are_samples_and_the_score_is_the_mean_over_all(tmp_path: Path) -> None:
     items = items_of("parus")
     rows = [lm_eval_text(at, "parus", item, str(item.outputs), "3", "") for at, item in enumerate(items)]
     found = scored(written(tmp_path / "s.jsonl", rows), "parus")
-    assert found.metrics["acc"].value == 1
-    assert found.answers.log.outcomes == {"answered": 8, "unreadable": 8, "empty": 8}
-    assert any("the first of each is scored, 16 are left out" in note for note in found.answers.log.notes)
+    assert (found.metrics["acc"].value, found.metrics["acc"].n) == (pytest.approx(1 / 3), 24)
+    assert found.answers.outcomes.counts == {"answered": 8, "unreadable": 8, "empty": 8}
 
 
 def test_the_first_versions_wrote_lists_and_numbers(tmp_path: Path) -> None:
@@ -143,13 +142,13 @@ def test_the_first_versions_wrote_lists_and_numbers(tmp_path: Path) -> None:
         rows.append(row)
     log = tmp_path / "pretrained__model_parus.jsonl"
     log.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")
-    assert {*scored(log, "parus").answers.given.values()} == {"1"}
+    assert {row.answer for row in scored(log, "parus").answers.rows} == {"1"}
 
 
 def test_a_log_without_raw_answers_gives_those_after_the_filter(tmp_path: Path) -> None:
     row = lm_eval_text(0, "parus", items_of("parus")[0], "1")
     del row["resps"]
-    assert [*scored(written(tmp_path / "s.jsonl", [row]), "parus").answers.given.values()] == ["1"]
+    assert [row.answer for row in scored(written(tmp_path / "s.jsonl", [row]), "parus").answers.rows] == ["1"]
 
 
 def test_the_model_is_named_by_the_results_beside_the_samples(tmp_path: Path) -> None:
@@ -157,10 +156,10 @@ def test_the_model_is_named_by_the_results_beside_the_samples(tmp_path: Path) ->
     rows = [lm_eval_choice(0, "parus", items_of("parus")[0], "1")]
     log = written(tmp_path / f"samples_my_parus_{date}.jsonl", rows)
     (tmp_path / f"results_{date}.json").write_text(json.dumps({"results": {}, "model_name": "org/m"}))
-    found = scored(log, "parus").answers.log
+    found = scored(log, "parus").answers.source
     assert (found.task, found.model) == ("my_parus", "org/m")
     (tmp_path / f"results_{date}.json").write_text("{broken")
-    assert scored(log, "parus").answers.log.model is None
+    assert scored(log, "parus").answers.source.model is None
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ def test_a_folder_gives_its_one_log_of_the_dataset(tmp_path: Path) -> None:
         written(out / f"samples_{name}_2026-01-02T10-20-30.1.jsonl", rows)
     (out / "results_2026-01-02T10-20-30.1.json").write_text('{"results": {}, "n-shot": {}}')
     found = score(tmp_path / "out", dataset="parus", data=data_of("parus", tmp_path))
-    assert found.answers.log.task == "parus"
+    assert found.answers.source.task == "parus"
     written(
         out / "samples_parus_2026-01-03T10-20-30.1.jsonl",
         rows := [lm_eval_choice(0, "parus", items_of("parus")[0], "1")],

@@ -1,4 +1,4 @@
-"""Answers by item from the log of another harness: the item of a row is found by its id, and by its inputs.
+"""Which item of a dataset a row of a log belongs to, and which label each of its options stands for.
 
 Texts are compared without white space, because harnesses strip and join them. A row whose id is an item's but
 whose texts are not is looked up by its texts: it may come from another version of the dataset.
@@ -6,29 +6,21 @@ whose texts are not is looked up by its texts: it may come from another version 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import islice
-from math import isnan
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
-from merilo.errors import DataError, InputError, MeriloError
+from merilo.errors import DataError, MeriloError
 from merilo.items import Item, id_of
-from merilo.models.asking import FINISHES, ModelReply
-from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
-from merilo.models.harness_logs.log_formats import LETTERS, READ, Harness, harness_of, logs_in, open_log
-from merilo.models.replies import TOKENS, ReadAnswers, Replies, answers_in, schema
-from merilo.strict_json import parse_json
-from merilo.wording import listed, shortened, shown
+from merilo.models.log_formats import LogRow, texts_of
+from merilo.wording import listed
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".
 BY_INPUTS: Final = "inputs"
@@ -301,25 +293,6 @@ def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) 
     return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
 
 
-def _as_reply(row: LogRow, name: str, labels: tuple[str, ...], order: SeenOrder) -> dict[str, object]:
-    """Return a row as a row of `Replies`."""
-    own = tuple(order.names[place] for place in order.places) == order.names == labels
-    label_of = dict(zip(order.places, labels, strict=False))
-    choices = [
-        {"name": name, "text": order.texts.get(name, ""), "label": label_of.get(place)}
-        for place, name in enumerate(order.names)
-    ]
-    reply = row.reply
-    return {
-        **{name: getattr(reply, name) for name in ("text", "finish", "error", "model", *TOKENS)},
-        "item": name,
-        "sample": row.sample,
-        "row": row.row,
-        "loglikelihoods": [*reply.loglikelihoods],
-        "choices": None if own else choices,
-    }
-
-
 #: The letter or number before an option in a prompt, such as "B) ", "(2) " or "**C.** ".
 _OPTION_MARK: Final = r"(?<![^\s(\[*])([A-ZА-ЯЁa-zа-яё]|\d\d?)[).:\]]+[\s*]*"
 
@@ -424,11 +397,11 @@ class LogChoices:
         if right is not None:
             self.pairs[order.places[labels.index(right)], str(gold)] += 1
 
-    def refuse_other_orders(self) -> None:
-        """Refuse a log whose labels stand for other options than the items'.
+    def settle(self, replies: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Write into replies which label each choice stands for, and return notes for the reader.
 
         Raises:
-            DataError: the log's right answers contradict the items' gold answers.
+            DataError: the log's right answers contradict the items' gold answers, or nothing tells the order.
         """
         if self.named[False] > (1 - _AGREEING) * self.named.total():
             raise DataError(
@@ -437,8 +410,25 @@ class LogChoices:
                 "replies as a table (id, reply, options)",
                 file=self.file,
             )
+        notes, agreeing = [], self.known + self.named
+        if other := agreeing[False]:
+            notes.append(
+                f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
+                "gold answer: one of them is another version"
+            )
+        if self.rows:
+            labels = self._labels()
+            for position in self.rows:
+                for choice, label in zip(replies[position]["choices"], labels, strict=True):
+                    choice["label"] = label
+            meanings = [
+                f"{choice.strip()!r} is {label}" for choice, label in zip(self.seen, labels, strict=True)
+            ]
+            how = "by the log's right answers" if self.pairs else "by their order"
+            notes.append(f"the choices are not the dataset's labels; {how}, {listed(meanings)}")
+        return notes
 
-    def labels(self) -> list[str]:
+    def _labels(self) -> list[str]:
         """Return the label of the choice in each place.
 
         Raises:
@@ -470,232 +460,3 @@ class LogChoices:
             "name the choices like the labels, or give the replies as a table (id, reply)",
             file=self.file,
         )
-
-
-#: How many rows of a log in a folder are tried.
-_TRIED: Final = 20
-_EXAMPLES: Final = 3
-
-
-class OtherItemsError(DataError):
-    """No row of a log belongs to an item of the dataset."""
-
-
-def is_harness_log(path: Path) -> bool:
-    """Check whether a file is the log of another harness, or a folder that holds such logs.
-
-    Raises:
-        InputError: the file is missing or empty, or cannot be read.
-    """
-    return next(logs_in(path), None) is not None if path.is_dir() else harness_of(path) is not None
-
-
-def read_answers(
-    path: Path, declared: Dataset, items: Mapping[str, Item], *, replies: bool = False
-) -> ReadAnswers | None:
-    """Read a log or a table of replies, and match the answers to items; return nothing for a table of answers.
-
-    Args:
-        path: the file, or a folder that holds one log of the dataset.
-        declared: the dataset.
-        items: its items, with the names under which answers are wanted.
-        replies: whether the answers of a table are replies, even if their field is not called so.
-
-    Raises:
-        InputError: the file cannot be read, holds no answers, or answers an item twice.
-        DataError: no row belongs to an item; the answers are programs; or the folder holds several logs of the
-            dataset, or none.
-        MissingPartError: the log needs a package that is not installed.
-    """
-    log = is_harness_log(path)
-    if not (log or replies or holds_replies(path)):
-        return None
-    if declared.answer.kind == "program":
-        first = "which must be run before they are scored: write them as JSON Lines for merilo code score"
-        raise DataError(f"holds programs, {first}", file=path)
-    if not log:
-        return read_replies(read_answer_records(path, replies=True), path, declared, items)
-    finder = ItemFinder(declared, items)
-    file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
-    assert harness is not None  # noqa: S101 - `is_harness_log` has found one
-    mapping, rows = open_log(file, harness)
-    return _matched(mapping, rows, file, finder)
-
-
-def read_replies(
-    records: Iterable[AnswerRecord], file: Path, declared: Dataset, items: Mapping[str, Item]
-) -> ReadAnswers:
-    """Find the answers in whole replies of a model; several records of an item are its samples.
-
-    Args:
-        records: the replies; null is an empty reply.
-        file: where they come from, for messages.
-        declared: the dataset.
-        items: its items.
-
-    Raises:
-        InputError: there are no replies, one is not a text, or a sample occurs twice.
-        DataError: no reply belongs to an item.
-    """
-    mapping = LogMapping(REPLIES, shown(file.name), answer_field=REPLIES)
-    return _matched(mapping, _reply_rows(records, file), file, ItemFinder(declared, items))
-
-
-def _reply_rows(records: Iterable[AnswerRecord], file: Path) -> Iterator[LogRow]:
-    counts: Counter[str] = Counter()
-    for record in records:
-        for reply in record.answer if isinstance(record.answer, list) else [record.answer]:
-            if isinstance(reply, list | bool):
-                raise InputError("the reply is not a text", file=file, row=record.row)
-            counts[record.id] += 1
-            text = json.dumps(reply, ensure_ascii=False) if isinstance(reply, dict) else str(reply)
-            if reply is None or (isinstance(reply, float) and isnan(reply)):
-                text = ""
-            named = record.sample or ""
-            yield LogRow(
-                row=record.row,
-                ids=(("id", record.id.strip()),),
-                letters=_letters(record, file),
-                reply=ModelReply(text=text, finish=FINISHES.get((record.finish or "stop").lower(), "other")),
-                sample=int(named) if named.isdecimal() else counts[record.id],
-            )
-
-
-def _letters(record: AnswerRecord, file: Path) -> tuple[tuple[str, str], ...]:
-    """Return the options of a record by the letters under which the model saw them; in a table they are JSON."""
-    options = record.options
-    if isinstance(options, str) and options.strip():
-        options = parse_json(options, file=file, row=record.row)
-    if not options:
-        return ()
-    named = dict(zip(LETTERS, options, strict=False)) if isinstance(options, list) else options
-    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
-        wrong = "must be a list of texts, or an object from letters to texts"
-        raise InputError(wrong, file=file, row=record.row, field="options")
-    return tuple((letter, str(text)) for letter, text in named.items())
-
-
-def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> ReadAnswers:
-    """Match rows to items, and read their answers."""
-    replies = _replies(mapping, rows, file, finder)
-    answers = answers_in(replies, finder.items)
-    mapping.outcomes, mapping.rules = Counter(answers.outcomes.counts), Counter(answers.rules)
-    _refuse_unanswered(mapping, file, finder.declared)
-    return answers
-
-
-def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> Replies:
-    """Match rows to items, and find which label each choice stands for."""
-    import polars as pl  # noqa: PLC0415 - takes half a second
-
-    declared, items = finder.declared, [*finder.items.items()]
-    table_rows: list[dict[str, Any]] = []
-    choices = LogChoices(declared, file)
-    seen: dict[tuple[int, int], int] = {}
-    for row in rows:
-        mapping.rows += 1
-        owner = finder.find(row)
-        if owner.place is None:
-            mapping.unmatched[owner.by] += 1
-            if len(mapping.examples) < _EXAMPLES:
-                mapping.examples.append(_example(row))
-            continue
-        # Rows of items that are alike are the items' in their order.
-        place = next((place for place in owner.alike if (place, row.sample) not in seen), owner.place)
-        name, item = items[place]
-        if (first := seen.get((place, row.sample))) is not None:
-            twice = f"item {shortened(name)!r} is answered twice, here and in row {first}"
-            raise InputError(twice, file=file, row=row.row)
-        seen[place, row.sample] = row.row
-        mapping.matched[owner.by] += 1
-        own = _compare_prompt(mapping, row, name, finder.prompts(place))
-        order = seen_order(row, declared, item, own_prompt=own)
-        if row.reply.finish not in UNANSWERED:
-            choices.add(row, item, order, len(table_rows))
-        table_rows.append(_as_reply(row, name, offered_labels(item, declared), order))
-    choices.refuse_other_orders()
-    agreeing = choices.known + choices.named
-    if other := agreeing[False]:
-        mapping.notes.append(
-            f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
-            "gold answer: one of them is another version"
-        )
-    if choices.rows:
-        labels = choices.labels()
-        for position in choices.rows:
-            for choice, label in zip(table_rows[position]["choices"], labels, strict=True):
-                choice["label"] = label
-        meanings = listed(
-            [f"{choice.strip()!r} is {label}" for choice, label in zip(choices.seen, labels, strict=True)]
-        )
-        how = "by the log's right answers" if choices.pairs else "by their order"
-        mapping.notes.append(f"the choices are not the dataset's labels; {how}, {meanings}")
-    return Replies(declared, pl.DataFrame(table_rows, schema=schema()), mapping)
-
-
-def only_log(folder: Path, declared: Dataset, items: Mapping[str, Item]) -> Path:
-    """Return the log in a folder that has answers to items of a dataset.
-
-    Raises:
-        InputError: the folder holds no log.
-        DataError: the folder holds several logs of the dataset, or logs of others only.
-    """
-    return _only_log(folder, ItemFinder(declared, items))[0]
-
-
-def _compare_prompt(mapping: LogMapping, row: LogRow, name: str, known: Sequence[str]) -> bool:
-    """Return whether a row's prompt contains one of the item's prompts, and count a row with another one."""
-    if not row.prompt or not known:
-        return False
-    mapping.prompts_checked += 1
-    asked = squeezed(row.prompt)
-    if any(prompt in asked for prompt in known):
-        return True
-    mapping.other_prompts += 1
-    mapping.other_prompt = mapping.other_prompt or name
-    return False
-
-
-def _refuse_unanswered(mapping: LogMapping, file: Path, declared: Dataset) -> None:
-    """Refuse a log without answers of the dataset."""
-    if not mapping.rows:
-        notes = f" ({'; '.join(mapping.notes)})" if mapping.notes else ""
-        raise InputError(f"holds no answers{notes}", file=file)
-    if not mapping.matched:
-        task = f" of the task {shortened(mapping.task)}" if mapping.task else ""
-        raise OtherItemsError(
-            f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a log of another "
-            f"dataset or version? ({mapping.reasons}; the first: {', '.join(mapping.examples)})",
-            file=file,
-        )
-    if mapping.lost() == sum(mapping.outcomes.values()):
-        raise DataError(f"holds no answers: all {mapping.lost()} requests to items failed", file=file)
-
-
-def _example(row: LogRow) -> str:
-    for name, value in row.ids:
-        return shortened(f"{name} {value if value.isprintable() else ascii(value)[1:-1]}", 40)
-    return shortened(next(iter(row.texts), "") or f"row {row.row}", 40)
-
-
-def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
-    """Return the only log in a folder with a row of the dataset among its first rows."""
-    logs = [*logs_in(folder)]
-    known = [(path, harness) for path, harness in logs if _has_items(path, harness, finder)]
-    if len(known) == 1:
-        return known[0]
-    if known:
-        names = listed([str(path.relative_to(folder)) for path, _ in known], 4)
-        several = f"holds {len(known)} logs with items of the dataset: name one of them ({names})"
-        raise DataError(several, file=folder)
-    if not logs:
-        raise InputError(f"holds no log of {READ}", file=folder)
-    raise OtherItemsError(f"holds {len(logs)} logs, and none of them has items of the dataset", file=folder)
-
-
-def _has_items(path: Path, harness: Harness, finder: ItemFinder) -> bool:
-    try:
-        _, rows = open_log(path, harness)
-        return any(finder.find(row).place is not None for row in islice(rows, _TRIED))
-    except InputError:
-        return False

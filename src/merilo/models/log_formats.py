@@ -1,32 +1,317 @@
-"""The logs of other harnesses: samples of lm-eval and logs of Inspect.
+"""The logs of other harnesses, row by row: samples of lm-eval and logs of Inspect.
 
-Each format is a generator of rows, which also names the task and the model in the mapping and adds notes to it.
+Each format is a generator of rows, which also names the task and the model in the source and adds notes to it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from merilo.errors import InputError, MissingPartError
+from merilo.files import opened
+from merilo.items import id_of
 from merilo.models.asking import FINISHES, ModelReply
-from merilo.models.harness_logs import (
-    LogMapping,
-    LogRow,
-    first_line,
-    head_of,
-    ids_of,
-    log_lines,
-    read_log,
-    texts_of,
-)
-from merilo.strict_json import Json, Row, at, dict_at, dicts_at, list_at, text_at
-from merilo.wording import shortened, shown
+from merilo.strict_json import LARGEST_FILE, Json, Row, at, dict_at, dicts_at, list_at, text_at
+from merilo.wording import listed, shortened, shown
+
+#: Longer lines are rejected; a row with a prompt of a million tokens is far shorter.
+LONGEST_LINE: Final = 1 << 26
+
+_READ_AT_ONCE: Final = 1 << 20
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+
+#: The fields of a document that may hold an item's id, in the order in which they are tried.
+ID_FIELDS: Final = ("id", "item_id", "question_id", "example_id", "sample_id", "idx", "qid", "uid")
+
+#: The nesting to which the texts of a document are read.
+_DEPTH: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRow:
+    """One answer in a log.
+
+    Attributes:
+        row: the line of the file, or the position from 1.
+        ids: the values that may be the item's id, each with the name of its field, the likeliest first.
+        texts: the texts of the item as logged; empty if the log does not hold them.
+        prompt: what the model was asked; `None` if the log does not hold it.
+        reply: the model's reply, with log-likelihoods if choices were compared.
+        choices: the continuations that were compared, one for each log-likelihood.
+        letters: the letters that name the choices in a generated answer, each with the text of its choice;
+            empty if there are none.
+        right: the place of the choice that the log counts as right; `None` if it does not say.
+        target: the right answer as the log has it: a label, a letter, the text or the place of an option.
+        sample: the number of this answer among several to the item, from 1.
+    """
+
+    row: int
+    ids: tuple[tuple[str, str], ...]
+    reply: ModelReply
+    texts: tuple[str, ...] = ()
+    prompt: str | None = None
+    choices: tuple[str, ...] = ()
+    letters: tuple[tuple[str, str], ...] = ()
+    right: int | None = None
+    target: str = ""
+    sample: int = 1
+
+
+#: The name under which a table of replies is read like the log of a harness.
+REPLIES: Final = "replies"
+
+_REASONS: Final[Mapping[str, str]] = {
+    "unknown id": "unknown id or inputs",
+    "other inputs": "the id of an item but other inputs",
+    "several items": "inputs of several items",
+}
+
+
+@dataclass
+class Source:
+    """Where replies come from: a log or a table, and how its rows were matched to items.
+
+    Attributes:
+        harness: the name of the harness.
+        file: the name of the file.
+        answer_field: the field that the replies come from.
+        task: the name of the task; `None` if the log does not name it.
+        model: the model's name; `None` if the log does not name it.
+        rows: how many replies the file holds.
+        matched: how many rows were matched to an item, by the name of the field that gave the id, or "inputs".
+        unmatched: how many rows match no item, by the reason.
+        examples: ids or texts of the first unmatched rows.
+        other_prompts: rows whose prompt is not the dataset's.
+        prompts_checked: rows whose prompt was compared with the dataset's.
+        other_prompt: the id of the first item with another prompt.
+        asked: what the log says about how the model was asked: `shots`, `system_prompt`, `temperature`, `token_limit`.
+        notes: other sentences for the reader.
+    """
+
+    harness: str
+    file: str
+    answer_field: str
+    task: str | None = None
+    model: str | None = None
+    rows: int = 0
+    matched: Counter[str] = field(default_factory=Counter)
+    unmatched: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    other_prompts: int = 0
+    prompts_checked: int = 0
+    other_prompt: str | None = None
+    asked: dict[str, Json] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        names = [
+            f"{kind} {shortened(name)}" for kind, name in (("task", self.task), ("model", self.model)) if name
+        ]
+        named = f" ({', '.join(names)})" if names else ""
+        by = listed([f"{count} by {name}" for name, count in self.matched.most_common()])
+        what = "a table of replies" if self.harness == REPLIES else f"a log of {self.harness}"
+        return (
+            f"{self.file} is {what}{named}: {self.matched.total()} of {self.rows} rows"
+            f" belong to items ({by}); the answers are from {self.answer_field}"
+        )
+
+    @property
+    def reasons(self) -> str:
+        """Why rows belong to no item, each reason with its count."""
+        return listed([f"{_REASONS[name]}: {count}" for name, count in self.unmatched.most_common()])
+
+    def was_asked(self, **conditions: Json) -> None:
+        """Note how the model was asked; what is not known is `None`, and the first value stays."""
+        for name, value in conditions.items():
+            if value is not None and not isinstance(value, dict | list):
+                self.asked.setdefault(name, value)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the source as JSON."""
+        names = ("harness", "file", "task", "model", "answer_field", "rows")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "matched": {**self.matched},
+            "unmatched": {**self.unmatched},
+            "unmatched_examples": [*self.examples],
+            "prompts": {"checked": self.prompts_checked, "other": self.other_prompts},
+            "notes": [*self.notes],
+        }
+
+
+def log_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a log with one JSON object per line, or of a JSON list, each with its number from 1.
+
+    Args:
+        path: the file.
+        notes: receives a note about a last line that is cut off.
+
+    Raises:
+        InputError: a line is too long, not UTF-8, or not a JSON object; the last line may be cut off.
+    """
+    for row, value in _values(path, notes):
+        if not isinstance(value, dict):
+            raise InputError("is not a JSON object", file=path, row=row)
+        yield row, value
+
+
+def _values(path: Path, notes: list[str]) -> Iterator[tuple[int, Json]]:
+    with opened(path) as stream:
+        if stream.read(64).lstrip(_BLANK).startswith(b"["):
+            yield from enumerate(list_at(read_log(path)), start=1)
+            return
+        stream.seek(0)
+        for row, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+            if len(line) > LONGEST_LINE:
+                raise InputError(f"is longer than {LONGEST_LINE >> 20} MB", file=path, row=row)
+            if not line.strip(_BLANK):
+                continue
+            try:
+                yield row, parse_log(line, file=path, row=row)
+            except InputError:
+                if line.endswith(b"\n"):
+                    raise
+                notes.append(f"line {row} is cut off and left out")
+
+
+def read_log(path: Path) -> Json:
+    """Read a log that is one JSON document.
+
+    Raises:
+        InputError: the file is missing, too large, not UTF-8 or not JSON.
+    """
+    with opened(path) as stream:
+        content = stream.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
+    return parse_log(content, file=path)
+
+
+def parse_log(content: bytes, *, file: object, row: int | None = None) -> Json:
+    r"""Parse the JSON of a log.
+
+    Args:
+        content: the JSON in UTF-8.
+        file: the file it came from, for the message.
+        row: the line it came from, if each line is a JSON document.
+
+    Raises:
+        InputError: the content is not UTF-8 or not JSON.
+
+    Example:
+        >>> parse_log(rb'{"a": NaN, "b": "x\ud83d"}', file="log")["b"] == "x\ufffd"
+        True
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=file, row=row) from None
+    try:
+        value = cast("Json", json.loads(text, strict=False))
+        return _with_whole_letters(value) if "\\ud" in text or "\\uD" in text else value
+    except json.JSONDecodeError as error:
+        what = error.msg.lower().removesuffix(" at")
+        where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
+        cut = "; the file may be cut off" if row is None and error.pos >= len(text.rstrip()) - 1 else ""
+        raise InputError(f"is not JSON: {what} at {where}{cut}", file=file, row=row) from None
+    except RecursionError:
+        raise InputError("cannot be read as JSON: nested too deeply", file=file, row=row) from None
+    except ValueError as error:
+        raise InputError(f"is not JSON: {error}", file=file, row=row) from None
+
+
+def head_of(path: Path, most: int = _READ_AT_ONCE) -> bytes:
+    """Return the first bytes of a file without a byte order mark and leading white space.
+
+    Raises:
+        InputError: the file is missing, a folder, a pipe or a device.
+    """
+    with opened(path) as stream:
+        return stream.read(most).removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def first_line(path: Path) -> Row:
+    """Return the first row of a file of JSON objects, one per line; an empty one if the first line is not one."""
+    try:
+        return next((row for _, row in log_lines(path, [])), {})
+    except InputError:
+        return {}
+
+
+def _with_whole_letters(value: Json) -> Json:
+    """Replace halves of surrogate pairs in all texts by U+FFFD."""
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case list():
+            return [_with_whole_letters(entry) for entry in value]
+        case dict():
+            return {
+                str(_with_whole_letters(name)): _with_whole_letters(entry) for name, entry in value.items()
+            }
+        case _:
+            return value
+
+
+def ids_of(document: Mapping[str, Json], name: str) -> tuple[tuple[str, str], ...]:
+    """List the values of a document that may be the item's id, with the names of their fields.
+
+    Args:
+        document: the document.
+        name: what the log calls it, such as `doc`.
+
+    Example:
+        >>> ids_of({"idx": 4, "meta": {"id": 12}}, "doc")
+        (('doc.meta.id', '12'), ('doc.idx', '4'))
+    """
+    ids = []
+    meta = document.get("meta")
+    if isinstance(meta, dict) and (own := _as_id(id_of(meta))) is not None:
+        ids.append((f"{name}.meta.id", own))
+    values = ((key, _as_id(document.get(key))) for key in ID_FIELDS)
+    ids += [(f"{name}.{key}", value) for key, value in values if value is not None]
+    if not ids and (own := _as_id(id_of(document))) is not None:
+        ids.append((f"{name}.dialog_id, {name}.question_id", own))
+    return tuple(ids)
+
+
+def texts_of(value: Json, depth: int = _DEPTH) -> Iterator[str]:
+    """Yield all texts and numbers of a document, in its order, as text.
+
+    Example:
+        >>> list(texts_of({"a": "x", "b": [1, {"c": "y"}]}))
+        ['x', '1', 'y']
+    """
+    match value:
+        case str():
+            yield value
+        case bool() | None:
+            return
+        case int() | float():
+            yield str(value)
+        case list() if depth:
+            for entry in value:
+                yield from texts_of(entry, depth - 1)
+        case dict() if depth:
+            for entry in value.values():
+                yield from texts_of(entry, depth - 1)
+        case _:
+            return
+
+
+def _as_id(value: Json) -> str | None:
+    is_id = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return str(value) if is_id else None
+
 
 #: `samples_TASK_DATE.jsonl`; the date is that of `results_DATE.json` in the same folder.
 FILE_NAME: Final = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[\d.\-]+)\.jsonl")
@@ -63,14 +348,14 @@ def _model_of_results(content: Json) -> str | None:
     return text_at(content, "model_name") or text_at(content, "config", "model") or None
 
 
-def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+def _lm_eval_rows(path: Path, source: Source) -> Iterator[LogRow]:
     named, results = FILE_NAME.fullmatch(path.name), _results_beside(path)
-    mapping.task, mapping.model = named and named["task"], _model_of_results(results)
-    mapping.was_asked(
-        shots=at(results, "n-shot", mapping.task or ""), system_prompt=at(results, "system_instruction")
+    source.task, source.model = named and named["task"], _model_of_results(results)
+    source.was_asked(
+        shots=at(results, "n-shot", source.task or ""), system_prompt=at(results, "system_instruction")
     )
     first: str | None = None
-    for number, row in log_lines(path, mapping.notes):
+    for number, row in log_lines(path, source.notes):
         if not _is_lm_eval_row(row):
             raise InputError("is not a sample of lm-eval: 'doc' or 'resps' is missing", file=path, row=number)
         name = text_at(row, "filter")
@@ -78,7 +363,7 @@ def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         # Each filter repeats all documents; the raw answers are the same.
         if name == first:
             for _, parameters in _asked(row.get("arguments"))[:1]:
-                mapping.was_asked(
+                source.was_asked(
                     temperature=at(parameters, "temperature"),
                     token_limit=at(parameters, "max_gen_toks") or at(parameters, "max_tokens"),
                 )
@@ -204,18 +489,18 @@ _ATTACHMENT: Final = "attachment://"
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _inspect_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+def _inspect_rows(path: Path, source: Source) -> Iterator[LogRow]:
     """Yield the samples of a JSON log, read without Inspect if its form is known."""
     content = read_log(path)
     samples = dicts_at(content, "samples")
     if not dict_at(content, "eval"):
         raise InputError("has no 'eval': it is not a log of Inspect", file=path)
     if at(content, "version") != _VERSION or any(map(_refers, samples)):
-        yield from _through_inspect(path, mapping)
+        yield from _through_inspect(path, source)
     else:
-        _name_inspect(mapping, dict_at(content, "eval"), text_at(content, "status"), dict_at(content, "plan"))
+        _name_inspect(source, dict_at(content, "eval"), text_at(content, "status"), dict_at(content, "plan"))
         for number, sample in enumerate(samples, start=1):
-            mapping.was_asked(system_prompt=_system_prompt(sample))
+            source.was_asked(system_prompt=_system_prompt(sample))
             yield _inspect_row(number, sample)
 
 
@@ -225,21 +510,21 @@ def _system_prompt(sample: Row) -> str | None:
     return "\n".join(said) or None
 
 
-def _name_inspect(mapping: LogMapping, header: Row, status: str, plan: Row) -> None:
-    mapping.task, mapping.model = text_at(header, "task") or None, text_at(header, "model") or None
+def _name_inspect(source: Source, header: Row, status: str, plan: Row) -> None:
+    source.task, source.model = text_at(header, "task") or None, text_at(header, "model") or None
     # The settings of the evaluation stand over those of the model.
     for settings in (dict_at(plan, "config"), dict_at(header, "model_generate_config")):
-        mapping.was_asked(
+        source.was_asked(
             temperature=settings.get("temperature"),
             token_limit=settings.get("max_tokens"),
             system_prompt=settings.get("system_message"),
         )
     if status != "success":
         ended = f"the evaluation ended with the status {status or 'unknown'!r}, so samples may be missing"
-        mapping.notes.append(ended)
+        source.notes.append(ended)
 
 
-def _archive_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+def _archive_rows(path: Path, source: Source) -> Iterator[LogRow]:
     """Yield the samples of a log that is a ZIP archive; one that would not fit into memory is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -257,10 +542,10 @@ def _archive_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
             raise InputError(f"is refused: unpacked, {name} has {size}", file=path)
     if sum(member.file_size for member in members) > LARGEST_LOG:
         raise InputError(f"is refused: unpacked, it is larger than {LARGEST_LOG >> 30} GB", file=path)
-    yield from _through_inspect(path, mapping)
+    yield from _through_inspect(path, source)
 
 
-def _through_inspect(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+def _through_inspect(path: Path, source: Source) -> Iterator[LogRow]:
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples  # noqa: PLC0415 - heavy, optional
     except ImportError:
@@ -269,14 +554,14 @@ def _through_inspect(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
     try:
         header = read_eval_log(path, header_only=True)
         _name_inspect(
-            mapping, header.eval.model_dump(mode="json"), header.status, header.plan.model_dump(mode="json")
+            source, header.eval.model_dump(mode="json"), header.status, header.plan.model_dump(mode="json")
         )
         samples = read_eval_log_samples(
             path, all_samples_required=False, resolve_attachments=True, exclude_fields=_UNREAD
         )
         for number, sample in enumerate(samples, start=1):
             dumped = sample.model_dump(mode="json", exclude=_UNREAD)
-            mapping.was_asked(system_prompt=_system_prompt(dumped))
+            source.was_asked(system_prompt=_system_prompt(dumped))
             yield _inspect_row(number, dumped)
     except Exception as error:  # Inspect raises errors of many kinds for damaged logs
         what = shortened(str(error) or type(error).__name__, 120)
@@ -346,7 +631,7 @@ def _refers(sample: Row) -> bool:
 Harness: TypeAlias = Literal["lm-eval", "Inspect", "Inspect archive"]
 
 #: For each format, the harness's name, the field that the answers come from, and the reader of the rows.
-_FORMATS: Final[Mapping[Harness, tuple[str, str, Callable[[Path, LogMapping], Iterator[LogRow]]]]] = {
+_FORMATS: Final[Mapping[Harness, tuple[str, str, Callable[[Path, Source], Iterator[LogRow]]]]] = {
     "lm-eval": ("lm-eval", "resps", _lm_eval_rows),
     "Inspect": ("Inspect", "output.completion", _inspect_rows),
     "Inspect archive": ("Inspect", "output.completion", _archive_rows),
@@ -364,7 +649,7 @@ _SAMPLES: Final = re.compile(rb'\A\[\s*\{\s*"(?:doc_id|doc|arguments)"\s*:')
 _RESULTS: Final = re.compile(rb'\A\{\s*"results"\s*:\s*\{')
 
 #: Folders are searched to this depth, for at most this many files.
-_DEPTH: Final = 3
+_FOLDERS: Final = 3
 _MOST_FILES: Final = 10_000
 
 
@@ -396,7 +681,7 @@ def harness_of(path: Path) -> Harness | None:
     return "lm-eval" if _is_lm_eval_row(first_line(path)) else None
 
 
-def open_log(path: Path, harness: Harness) -> tuple[LogMapping, Iterator[LogRow]]:
+def open_log(path: Path, harness: Harness) -> tuple[Source, Iterator[LogRow]]:
     """Open a log.
 
     Returns:
@@ -405,8 +690,8 @@ def open_log(path: Path, harness: Harness) -> tuple[LogMapping, Iterator[LogRow]
         is not installed.
     """
     name, answer_field, read = _FORMATS[harness]
-    mapping = LogMapping(name, shown(path.name), answer_field=answer_field)
-    return mapping, read(path, mapping)
+    source = Source(name, shown(path.name), answer_field=answer_field)
+    return source, read(path, source)
 
 
 def logs_in(folder: Path) -> Iterator[tuple[Path, Harness]]:
@@ -417,7 +702,7 @@ def logs_in(folder: Path) -> Iterator[tuple[Path, Harness]]:
     """
     files = sorted(
         path
-        for depth in range(1, _DEPTH + 1)
+        for depth in range(1, _FOLDERS + 1)
         for path in folder.glob("/".join("*" * depth))
         if path.suffix.lower() in {".jsonl", ".json", ".eval"} and path.is_file()
     )

@@ -1,0 +1,971 @@
+"""The answers of a respondent: read in a model's replies, or taken from a table, and scored against the gold answers.
+
+`answers_in` reads replies, `answers_of_table` takes a file of answers, `score` is the only place where answers meet
+gold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from merilo.answer_tables import ItemAnswer, read_item_answers
+from merilo.atomic_write import write_text
+from merilo.datasets import Answer, Dataset
+from merilo.datasets.rendering import offered_labels, option_fields
+from merilo.errors import DataError, InputError, argument
+from merilo.estimate import Finding
+from merilo.items import Item
+from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, read_answer
+from merilo.metrics.detox import Rater
+from merilo.metrics.scoring import Scores, clusters_for, score
+from merilo.models.asking import ModelReply
+from merilo.models.log_formats import Source
+from merilo.models.replies import TOKENS, Replies, read_replies
+from merilo.models.reply_reader import Form, read
+from merilo.settings import Manner
+from merilo.strict_json import Json, parse_json
+from merilo.text import Text
+from merilo.wording import listed, shortened
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: The opening and closing marks of thought.
+_MARKS: Final = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+)
+#: The answer of a model that thinks in a separate channel.
+_FINAL: Final = "<|channel|>final<|message|>"
+_ANALYSIS: Final = "<|channel|>analysis<|message|>"
+#: The tokens at the end of a text, which some servers leave in the answer.
+_END_MARK: Final = re.compile(
+    r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|end_of_text)\|>|<end_of_turn>|<｜end▁of▁sentence｜>|</s>|<eos>"
+)
+
+
+class Thought(NamedTuple):
+    """A text, separated.
+
+    Attributes:
+        thought: what the model thought; `None` if the text has no marks of thought.
+        answer: what follows, without marks and white space at the ends.
+    """
+
+    thought: str | None
+    answer: str
+
+
+def split_thought(text: str) -> Thought:
+    """Separate thought from the answer.
+
+    The opening mark may be missing, because some chat templates end with it. If the closing mark is missing,
+    the model did not come to an answer, and everything after the opening mark is thought.
+
+    Example:
+        >>> split_thought("<think>A or B? B.</think> B")
+        Thought(thought='A or B? B.', answer='B')
+        >>> split_thought("B") == split_thought(" B<|im_end|>") == Thought(None, "B")
+        True
+    """
+    if _FINAL in text:
+        before, _, after = text.rpartition(_FINAL)
+        return Thought(before.removeprefix(_ANALYSIS).split("<|", 1)[0].strip(), _ended(after))
+    if text.startswith(_ANALYSIS):
+        return Thought(text.removeprefix(_ANALYSIS).strip(), "")
+    thoughts = []
+    for opening, closing in _MARKS:
+        before, mark, after = text.rpartition(closing)
+        if mark:
+            first, opened, inside = before.partition(opening)
+            # A text before the opening mark is neither thought nor, as a rule, the answer.
+            thoughts.append((inside if opened else first).strip())
+            text = after if after.strip() or not opened else first
+        if opening in text:
+            text, _, unfinished = text.partition(opening)
+            thoughts.append(unfinished.strip())
+    answer = _ended(text)
+    return Thought("\n\n".join(filter(None, thoughts)), answer) if thoughts else Thought(None, answer)
+
+
+def _ended(text: str) -> str:
+    return _END_MARK.split(text, maxsplit=1)[0].strip()
+
+
+#: What became of a request.
+ExtractionOutcome: TypeAlias = Literal[
+    "answered", "refused", "empty", "truncated", "unreadable", "too_long", "failed"
+]
+#: The outcomes in the order of tables.
+OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = get_args(ExtractionOutcome)
+
+_REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
+    "failed": "failed",
+    "too_long": "too_long",
+    "refusal": "refused",
+}
+_LONGEST_PIECE: Final = 500
+#: A refusal, in a reply that states no answer.
+_REFUSAL: Final = re.compile(
+    r"\bI(?: can(?:no|')t| won't| am (?:unable|not able)|'m (?:sorry|unable|not able))\b|as an ai\b"
+    r"|\bunable to (?:answer|assist|help)|\bне могу\b|\bотказываюсь\b|к сожалению, я|\bя не знаю\b"
+    r"|\bне (?:буду|стану) (?:отвеч|выбир|перефраз|помог)|как языковая модель",
+    re.IGNORECASE,
+)
+#: Rules that read an answer which the reply does not announce, so that it may be a refusal.
+_UNANNOUNCED: Final = ("whole reply", "only one")
+#: Words that only a program has; a refusal has none of them.
+_CODE: Final = ("def ", "return", "```", "lambda", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedAnswer:
+    """The answer in a model's reply.
+
+    Attributes:
+        answer: the answer in the form of the dataset: a label, an integer in digits, a text, a label per
+            criterion; for a program, the whole text of the reply, from which the sandbox extracts it. `None`
+            if there is none: with any outcome but "answered", except for a program that was cut off
+            ("truncated"), whose text is kept.
+        outcome: whether there is an answer, and if not, why.
+        rule: the name of the rule that found the answer, or the reason why there is none.
+        piece: the piece of the reply that the rule read, at most 500 characters.
+    """
+
+    answer: Json
+    outcome: ExtractionOutcome
+    rule: str
+    piece: str = ""
+
+
+def extract(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
+    """Find the answer in a model's reply.
+
+    Thought is set aside first. If a reply holds several different answers and no rule decides between them,
+    it is unreadable: no rule guesses. In a reply that was cut off at the limit of tokens, only an answer that
+    the reply marks as one counts.
+
+    Args:
+        declared: the dataset.
+        item: the item that was asked.
+        reply: the reply.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
+        >>> extract(declared, item, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
+        ExtractedAnswer(answer='1', outcome='answered', rule='answer statement', piece='Answer: 1.')
+    """
+    if (outcome := _REPORTED.get(reply.finish)) is not None:
+        return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
+    if reply.loglikelihoods:
+        return _most_likely(declared, item, reply)
+    said: object = reply.text
+    if not isinstance(said, str):
+        return ExtractedAnswer(None, "unreadable", "the answer is not a text", shortened(repr(said)))
+    return _from_text(declared, item, said, cut=reply.finish == "length")
+
+
+def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> ExtractedAnswer:
+    text = split_thought(said).answer
+    if not text:
+        reason = "the limit of tokens came before an answer" if cut else "no text"
+        return ExtractedAnswer(None, "truncated" if cut else "empty", reason)
+    if declared.answer.kind == "program":
+        return _program(said, text, cut=cut)
+    if (judged := _all_criteria(declared, text)) is not None:
+        return ExtractedAnswer(judged, "answered", "criteria", text[:_LONGEST_PIECE])
+    form = form_of(declared, item)
+    refused = _REFUSAL.search(text)
+    reading = read(text, form, cut=cut)
+    if reading.value is not None and not (refused and reading.rule in _UNANNOUNCED):
+        return ExtractedAnswer(
+            _for_criteria(declared, reading.value), "answered", reading.rule, reading.piece[:_LONGEST_PIECE]
+        )
+    outcome: ExtractionOutcome = "refused" if refused else "truncated" if cut else "unreadable"
+    return ExtractedAnswer(
+        None,
+        outcome,
+        "refusal" if refused else reading.rule,
+        (refused[0] if refused else reading.piece)[:_LONGEST_PIECE],
+    )
+
+
+def _reported_text(reply: ModelReply) -> str:
+    text: object = reply.error or reply.text
+    return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
+
+
+def _most_likely(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
+    """Return the label of the most likely continuation; equal or missing log-likelihoods decide nothing."""
+    values = reply.loglikelihoods
+    labels = offered_labels(item, declared)
+    shown = ", ".join(f"{value:.4f}" for value in values)
+    if len(values) != len(labels) or any(map(isnan, values)):
+        return ExtractedAnswer(None, "unreadable", "log-likelihoods are missing", shown)
+    best = max(values)
+    if values.count(best) > 1:
+        return ExtractedAnswer(None, "unreadable", "equal log-likelihoods", shown)
+    label = labels[values.index(best)]
+    return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood", shown)
+
+
+def _for_criteria(declared: Dataset, label: str) -> Json:
+    """Return the label; for criteria, a dictionary of all criteria with this label, as submissions have it."""
+    return dict.fromkeys(declared.answer.criteria, label) if declared.answer.criteria else label
+
+
+def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
+    if not any(word in text for word in _CODE) and (refused := _REFUSAL.search(text)):
+        return ExtractedAnswer(None, "refused", "refusal", refused[0])
+    if cut:
+        return ExtractedAnswer(
+            said, "truncated", "whole text, cut off; the sandbox takes the program from it"
+        )
+    return ExtractedAnswer(said, "answered", "whole text; the sandbox takes the program from it")
+
+
+def _all_criteria(declared: Dataset, text: str) -> Json:
+    """Return the labels of all criteria, from a JSON object or one a line; `None` without them."""
+    if not declared.answer.criteria:
+        return None
+    labels = "|".join(map(re.escape, declared.answer.labels))
+    labels_of = {}
+    for name in declared.answer.criteria:
+        match = re.search(rf"\b{name}\b[^\n\w]*?[:=—–-][\s\"'*]*({labels})\b", text, re.IGNORECASE)
+        if match:
+            labels_of[name] = match[1]
+    return labels_of if len(labels_of) == len(declared.answer.criteria) else None
+
+
+_LISTED: Final = re.compile(r"(?:^|\n)\s*(\d+)\)")
+_IN_TEXT: Final = re.compile(r"\((\d+)\)")
+
+
+def numbers_of(item: Item) -> list[str]:
+    """Return the numbers among which a task lets choose: those of its options, or else those in its text."""
+    fields = item.inputs if not isinstance(item.inputs, str) else {"text": item.inputs}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    listed = _LISTED.findall(texts.get("choices", ""))
+    numbers = [
+        number for name, text in texts.items() if name != "choices" for number in _IN_TEXT.findall(text)
+    ]
+    return list(dict.fromkeys(listed or numbers))
+
+
+#: How many letters a task of the exam asks a number for.
+_LETTERS_ASKED: Final = 4
+
+
+def form_of(declared: Dataset, item: Item) -> Form:
+    """Return what an answer to an item may be."""
+    if declared.answer.kind == "integer":
+        return Form("integer")
+    if declared.answer.kind == "text":
+        exam = "grade_norm" in declared.metrics and item.meta.get("type") != "text"
+        if exam:
+            letters = _LETTERS_ASKED if item.meta.get("type") == "matching" else 0
+            return Form("numbers", letters=letters, choices=frozenset(numbers_of(item)))
+        return Form("text", sentence=declared.rated)
+    inputs = item.inputs if not isinstance(item.inputs, str) else {}
+    texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
+    options = {label: text for label, text in texts.items() if isinstance(text, str)}
+    return _label_form(offered_labels(item, declared), tuple(options.items()))
+
+
+@lru_cache(maxsize=64)
+def _label_form(labels: tuple[str, ...], options: tuple[tuple[str, str], ...]) -> Form:
+    """Make a form once for all replies to an item, because it compiles a pattern for each option."""
+    return Form("label", labels, dict(options))
+
+
+def extract_as_harness(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
+    r"""Find the answer in a model's reply as the benchmark's harness does.
+
+    An answer of one of a few labels is the first digit or letter from A to D that stands alone (in RWSD: the first of
+    its labels), else "-1"; an open answer is the whole text without white space at its beginning; of equal
+    log-likelihoods, the first one decides. Programs are found as `extract` finds them.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
+        >>> [extract_as_harness(declared, item, ModelReply(text=text)).answer for text in ("2 pairs: 1", "10")]
+        ['2', '-1']
+    """
+    said: object = reply.text
+    if (
+        reply.finish in {"failed", "too_long"}
+        or declared.answer.kind == "program"
+        or not isinstance(said, str)
+    ):
+        return extract(declared, item, reply)
+    labels, values = declared.answer.labels, reply.loglikelihoods
+    if values:
+        labels = offered_labels(item, declared)
+        if len(values) != len(labels) or any(map(isnan, values)):
+            return _most_likely(declared, item, reply)
+        label = labels[values.index(max(values))]
+        return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood")
+    if not labels:
+        text = said.lstrip()
+        return ExtractedAnswer(text, "answered" if text else "empty", "whole text", text[:_LONGEST_PIECE])
+    match = re.search(_first_label(labels), said)
+    if match and match[0] in labels:
+        return ExtractedAnswer(_for_criteria(declared, match[0]), "answered", "first label", match[0])
+    unread = None if declared.answer.criteria else match[0] if match else "-1"
+    return ExtractedAnswer(unread, "unreadable" if said.strip() else "empty", "first label")
+
+
+def _first_label(labels: Sequence[str]) -> str:
+    """Return the harness's expression for labels."""
+    if all(map(str.isdigit, labels)):
+        return r"\b[0-9]\b"
+    return r"\b[ABCD]\b" if set(labels) <= set("ABCD") else rf"\b(?:{'|'.join(map(re.escape, labels))})\b"
+
+
+#: Manner -> how it finds the answer in a reply.
+EXTRACTORS: Final[Mapping[Manner, Callable[[Dataset, Item, ModelReply], ExtractedAnswer]]] = {
+    "merilo": extract,
+    "harness": extract_as_harness,
+}
+
+#: Why a model stopped, where the backend reports that there is no reply.
+_NO_REPLY: Final = frozenset({"failed", "too_long"})
+
+#: The share of replies that were cut at the limit of tokens from which a run warns.
+MANY_CUT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What became of the requests of a dataset.
+
+    Attributes:
+        counts: outcome -> number of requests.
+        asked: how many answers were wanted.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    asked: int = 0
+
+    @property
+    def missing(self) -> int:
+        """How many requests were not asked yet."""
+        return self.asked - sum(self.counts.values())
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the counts as JSON, zeros included."""
+        return {**{name: self.counts.get(name, 0) for name in OUTCOMES}, "not_asked": self.missing}
+
+    def __str__(self) -> str:
+        counted = [(name.replace("_", " "), self.counts.get(name, 0)) for name in OUTCOMES[1:]]
+        return ", ".join(
+            f"{count} {name}" for name, count in (*counted, ("not asked", self.missing)) if count > 0
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAnswers:
+    """The answers of a respondent to one dataset.
+
+    Attributes:
+        declared: the dataset.
+        rows: the answers in the order of the items, then of the samples, or of a table; requests that failed are not
+            among them.
+        outcomes: what became of all requests.
+        rules: how many answers each rule found.
+        models: the names that the backend gave for the model, such as a dated version.
+        usd: the cost in US dollars; `None` if no reply states it.
+        tokens: tokens of requests, of answers, and of thought within the answers.
+        unanswered: requests that failed or were too long, in the order of the log; `rule` is what the backend reported.
+        replies: how many replies there are, without those of requests that failed or were too long.
+        cut: how many of them ended at the limit of tokens.
+        cut_at: the most tokens of a reply that was cut; 0 if the backend does not count them.
+        manner: how answers are found in replies.
+        source: how the rows of a log or a table of replies were matched to items; `None` for a run or a table of
+            answers.
+        unknown: the ids of a table that match no item, as written in the file.
+    """
+
+    declared: Dataset
+    rows: Sequence[ItemAnswer]
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    rules: Mapping[str, int] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
+    usd: float | None = None
+    tokens: tuple[int, ...] = (0, 0, 0)
+    unanswered: tuple[ItemAnswer, ...] = ()
+    replies: int = 0
+    cut: int = 0
+    cut_at: int = 0
+    manner: Manner = "merilo"
+    source: Source | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def in_file_order(self) -> list[ItemAnswer]:
+        """The answers of a log or a table of replies in its order."""
+        return sorted(self.rows, key=lambda answer: (answer.row, _number(answer)))
+
+    @property
+    def unreadable(self) -> tuple[ItemAnswer, ...]:
+        """The replies in which no rule finds one answer, or something speaks against it."""
+        return tuple(answer for answer in self.rows if answer.outcome == "unreadable")
+
+    @property
+    def failed(self) -> int:
+        """How many requests failed, so that their items have no answer."""
+        return self.outcomes.counts.get("failed", 0)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a reader must know of a log: what it is, and its faults."""
+        if self.source:
+            yield str(self.source)
+        yield from self.faults()
+
+    def faults(self) -> Iterator[str]:
+        """Yield what limits the answers of a log, one sentence at a time; nothing if every row is an answer."""
+        if (source := self.source) is None:
+            return
+        if source.unmatched:
+            yield Text(
+                "{count:# row belongs to no item and is|# rows belong to no item and are} left out "
+                "({reasons}; the first: {first})",
+                count=source.unmatched.total(),
+                reasons=source.reasons,
+                first=", ".join(source.examples),
+            ).en
+        counts = self.outcomes.counts
+        total = sum(counts.values())
+        if unread := {name: counts[name] for name in sorted(counts) if name not in {"answered", "failed"}}:
+            listing = listed([f"{name.replace('_', ' ')}: {count}" for name, count in unread.items()])
+            yield f"{sum(unread.values())} of {total} answers cannot be read ({listing})"
+        if self.failed:
+            yield Text(
+                "{lost} of {total} requests failed, which {lost:leaves its item|leave their items} without an answer",
+                lost=self.failed,
+                total=total,
+            ).en
+        if source.other_prompts:
+            yield (
+                f"in {source.other_prompts} of {source.prompts_checked} rows the prompt is not the dataset's"
+                f" (first: item {source.other_prompt}), so these answers are to another question than people read"
+            )
+        yield from source.notes
+
+    def warnings(self, most: int = 5) -> list[str]:
+        """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
+
+        Args:
+            most: how many items and reasons are named.
+        """
+        title = self.declared.title
+        sentences: list[str] = []
+        if self.cut >= MANY_CUT * self.replies > 0:
+            after = f" after {self.cut_at} tokens" if self.cut_at else ""
+            thought = f"; thought takes {self.tokens[2] / self.tokens[1]:.0%} of all tokens" * bool(
+                self.tokens[2]
+            )
+            more = argument("max_tokens", "N" if not self.cut_at else str(4 * self.cut_at))
+            sentences.append(
+                f"{title}: {self.cut} of {self.replies} replies ({self.cut / self.replies:.0%}) were cut at the limit "
+                f"of tokens{after}{thought}: ask with a larger limit in another folder ({more})"
+            )
+        failed: dict[str, list[str]] = {}
+        for request in self.unanswered:
+            if request.outcome == "failed":
+                failed.setdefault(request.rule or "no reason given", []).append(request.item)
+        for reason, items in sorted(failed.items(), key=lambda pair: -len(pair[1]))[:most]:
+            named = listed(list(dict.fromkeys(items)), most)
+            sentences.append(f"{title}: {len(items)} failed: {shortened(reason, 200)} (items: {named})")
+        if long := [request for request in self.unanswered if request.outcome == "too_long"]:
+            named_items = [
+                f"{request.item} ({shortened(request.rule, 200)})" if request.rule else request.item
+                for request in long
+            ]
+            named = listed(named_items, most)
+            sentences.append(f"{title}: {len(long)} too long for the model's context: items {named}")
+        return sentences
+
+
+def answers_in(
+    replies: Replies, items: Mapping[str, Item], *, samples: int | None = None, manner: Manner = "merilo"
+) -> ItemAnswers:
+    """Find the answers in replies.
+
+    Args:
+        replies: the replies; those to other items are left out.
+        items: the items by name.
+        samples: how many answers to each item were asked for; by default, as many as there are.
+        manner: how answers are found.
+    """
+    declared, table = replies.dataset, replies.table
+    read_answers = [*_answers(table, declared, items, manner)]
+    counts = Counter(answer.outcome for answer in read_answers)
+    sums = tuple(int(table[name].sum() or 0) for name in TOKENS)
+    cut = table.filter(table["finish"] == "length")
+    return ItemAnswers(
+        declared,
+        [answer for answer in read_answers if answer.outcome != "failed"],
+        Outcomes(counts, counts.total() if samples is None else len(items) * samples),
+        Counter(answer.rule for answer in read_answers),
+        tuple(sorted(set(table["model"].drop_nulls()))),
+        float(table["usd"].sum()) if table["usd"].is_not_null().any() else None,
+        sums,
+        _unanswered(table, items.keys()),
+        replies=table.height - int(table["finish"].is_in(list(_NO_REPLY)).sum()),
+        cut=cut.height,
+        cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
+        manner=manner,
+        source=replies.source,
+    )
+
+
+def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[ItemAnswer, ...]:
+    reported = table.filter(table["finish"].is_in(list(_NO_REPLY)))
+    rows = reported.select("item", "sample", "finish", "error").iter_rows()
+    return tuple(
+        ItemAnswer(0, item, "", sample, outcome=outcome, rule=reason or "")
+        for item, sample, outcome, reason in rows
+        if item in asked
+    )
+
+
+def write_answers(run: Path, answers: ItemAnswers) -> Path:
+    """Write the answers to a dataset into the run's folder.
+
+    `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    programs = answers.declared.answer.kind == "program"
+    path = run / f"{answers.declared.name}.{'completions.' if programs else ''}jsonl"
+    lines = []
+    for entry in answers.rows:
+        item, answer = ("task_id", "completion") if programs else ("id", "answer")
+        record: dict[str, Json] = {item: entry.item, answer: entry.answer}
+        record |= {"sample": entry.sample, "outcome": entry.outcome}
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    write_text(path, "".join(lines))
+    return path
+
+
+class SeenChoice(NamedTuple):
+    """A choice as the model saw it.
+
+    Attributes:
+        name: the choice that was compared, or the letter of an option.
+        text: the text of the option.
+        label: the label of the dataset that it stands for; `None` if it stands for none.
+    """
+
+    name: str
+    text: str
+    label: str | None
+
+
+#: The rule of an answer that was found as a letter of an option.
+BY_LETTER: Final = "letter of the choice"
+
+
+def read_reply(
+    declared: Dataset,
+    item: Item,
+    reply: ModelReply,
+    manner: Manner = "merilo",
+    *,
+    choices: Sequence[SeenChoice] = (),
+) -> ExtractedAnswer:
+    """Find the answer in a reply.
+
+    Args:
+        declared: the dataset.
+        item: the item.
+        reply: the reply.
+        manner: how the answer is found.
+        choices: the choices that the model saw; by default, those of the item.
+    """
+    labels = offered_labels(item, declared)
+    place = {choice.label: at for at, choice in enumerate(choices) if choice.label is not None}
+    values = reply.loglikelihoods
+    if values and choices:
+        if place.keys() != {*labels}:
+            best = choices[values.index(max(values))].name
+            return ExtractedAnswer(best.strip(), "answered", "text of the likeliest choice", best)
+        reply = replace(reply, loglikelihoods=tuple(values[place[label]] for label in labels))
+    elif place:
+        form, asked = _asked_by_letter(declared, item, choices)
+        extracted = read_reply(form, asked, reply, manner)
+        label_of = {choice.name: choice.label for choice in choices}
+        if isinstance(extracted.answer, str) and extracted.answer in label_of:
+            return ExtractedAnswer(label_of[extracted.answer], "answered", BY_LETTER, extracted.piece)
+        if label_of.keys() & {*labels}:
+            return extracted  # a label in the reply is a letter that the model saw
+    return EXTRACTORS[manner](declared, item, reply)
+
+
+def _asked_by_letter(declared: Dataset, item: Item, choices: Sequence[SeenChoice]) -> tuple[Dataset, Item]:
+    """Return an item whose labels are the letters that the model saw, with its dataset."""
+    inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
+    own = {*option_fields(declared).values()}
+    shown = {f"option_{choice.name.lower()}": choice.text for choice in choices}
+    asked = {name: value for name, value in inputs.items() if name not in own}
+    letters = Answer(kind="choice", labels=tuple(choice.name for choice in choices))
+    fields = (*shown, *asked)
+    form = Dataset(
+        name="letters", title="", fields=fields, answer=letters, metrics=("acc",), stop=declared.stop
+    )
+    return form, replace(item, inputs=shown | asked)
+
+
+def _answers(
+    table: pl.DataFrame, declared: Dataset, items: Mapping[str, Item], manner: Manner
+) -> Iterator[ItemAnswer]:
+    """Yield the answer of each reply, in the order of items and samples."""
+    import polars as pl  # noqa: PLC0415 - takes half a second
+
+    names, ordered_items = [*items], [*items.values()]
+    places = pl.DataFrame(
+        {"item": names, "place": range(len(names))}, schema={"item": pl.String, "place": pl.Int64}
+    )
+    ordered = table.join(places, on="item").sort("place", "sample")
+    likelihoods, choices, errors, rows = (
+        ordered[name].to_list() for name in ("loglikelihoods", "choices", "error", "row")
+    )
+    shared: dict[Hashable, dict[tuple[str, str], ExtractedAnswer]] = {}
+    general: dict[tuple[str, str], ExtractedAnswer] = {}
+    options: list[str] | None = None
+    known: dict[tuple[str, str], ExtractedAnswer] = {}
+    last = -1
+    columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
+    for at, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
+        if place != last:
+            # Samples of one item often repeat each other.
+            known, last = {}, place
+            group, options = _shared_form(declared, ordered_items[place], manner)
+            general = shared.setdefault(group, {})
+        key, alone = (text, finish), likelihoods[at] or choices[at] or finish in _NO_REPLY
+        extracted = None if alone else known.get(key)
+        if extracted is None:
+            own = alone or options is None or _may_name(text, options)
+            extracted = None if own else general.get(key)
+        if extracted is None:
+            values = tuple(-float("inf") if value is None else value for value in likelihoods[at] or ())
+            reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
+            seen = tuple(SeenChoice(**choice) for choice in choices[at] or ())
+            extracted = read_reply(declared, ordered_items[place], reply, manner, choices=seen)
+            if not own:
+                general[key] = extracted
+        if not alone:
+            known[key] = extracted
+        answer = "" if extracted.answer is None else extracted.answer
+        yield ItemAnswer(
+            rows[at] or 0, names[place], answer, sample, None, None, extracted.outcome, extracted.rule
+        )
+
+
+def _shared_form(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str] | None]:
+    """Return what items have in common whose replies are read alike unless they name an option, and the options.
+
+    The options are texts as `_squeezed` returns them; `None` if a reply must be read for the item.
+    """
+    if declared.answer.kind == "program":
+        return None, None
+    if manner == "harness":  # which reads a reply without regard to the item
+        return None, []
+    form = form_of(declared, item)
+    texts = [_squeezed(text) for text in form.options.values()]
+    group = (form.kind, form.labels, (*form.options,), form.sentence, form.letters, form.choices)
+    return group, None if None in texts or "" in texts else [text for text in texts if text]
+
+
+def _may_name(text: object, options: Sequence[str]) -> bool:
+    """Check whether a reply may hold the text of an option."""
+    squeezed = _squeezed(text) if isinstance(text, str) else None
+    return squeezed is None or any(option in squeezed for option in options)
+
+
+@lru_cache(maxsize=4096)
+def _squeezed(text: str) -> str | None:
+    """Return the letters and digits of a text in one case; `None` if marks of LaTeX or Markdown may hide some."""
+    if _HIDING.search(text):
+        return None
+    return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).upper().casefold()))
+
+
+#: Marks that the reader removes with letters inside them.
+_HIDING: Final = re.compile(r"[\\`~]")
+_LETTERS: Final = re.compile(r"[^\W_]+")
+
+
+def read_answers(
+    path: Path, declared: Dataset, items: Mapping[str, Item], *, replies: bool = False
+) -> ItemAnswers | None:
+    """Read the answers in a log or a table of replies; arguments and errors as for `read_replies`.
+
+    Returns:
+        The answers; `None` for a table of answers.
+
+    Raises:
+        DataError: all requests failed; or as for `read_replies`.
+    """
+    logged = read_replies(path, declared, items, replies=replies)
+    if logged is None:
+        return None
+    answers = answers_in(logged, items)
+    if not answers.rows:
+        raise DataError(f"holds no answers: all {answers.failed} requests to items failed", file=path)
+    return answers
+
+
+def read_sheet(path: Path, *, first_sample: bool = False) -> list[ItemAnswer]:
+    """Read a file with one answer to an item.
+
+    Args:
+        path: the file.
+        first_sample: of several samples of an item, read only the one with number 1.
+
+    Raises:
+        InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
+    """
+    records = (
+        record for record in read_item_answers(path) if not first_sample or record.sample in {None, "1"}
+    )
+    return [*_once(records, path)]
+
+
+def _once(records: Iterable[ItemAnswer], file: object) -> Iterator[ItemAnswer]:
+    """Yield answers, and refuse a second one to an item."""
+    rows: dict[str, int] = {}
+    for record in records:
+        if (first := rows.setdefault(record.item, record.row)) != record.row:
+            twice = f"item {record.item[:60]!r} is answered twice, here and in row {first}"
+            raise InputError(twice, file=file, row=record.row)
+        yield record
+
+
+def answers_of_table(
+    records: Iterable[ItemAnswer], declared: Dataset, items: Sequence[Item], file: object = None
+) -> ItemAnswers:
+    """Match the answers of a table to items by id, as text; the turn of a dialogue has the id "dialogue/question" too.
+
+    Args:
+        records: the answers, one to an item.
+        declared: the dataset.
+        items: its items.
+        file: the file of the answers, for messages.
+
+    Raises:
+        InputError: an answer is not of the dataset's type, or cannot be read.
+    """
+    ids = {str(item.id): str(item.id) for item in items}
+    for item in items:
+        if {"dialog_id", "question_id"} <= item.meta.keys():
+            ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", str(item.id))
+    rows: list[ItemAnswer] = []
+    unknown: list[str] = []
+    for record in records:
+        if record.item not in ids:
+            unknown.append(record.item)
+            continue
+        try:
+            answer = read_answer(declared.answer, _of_form(declared.answer, record.answer))
+        except (AnswerTypeError, AnswerContentError, InputError) as error:
+            wrong = f"the answer to item {record.item[:60]!r}: {error}"
+            raise InputError(wrong, file=file, row=record.row) from error
+        rows.append(record._replace(item=ids[record.item], answer=cast("Json", answer)))
+    return ItemAnswers(declared, rows, unknown=tuple(unknown))
+
+
+def _of_form(form: Answer, answer: Json) -> Json:
+    """Undo the file format's encoding of an answer: a table has no types, and JSON may hold an integer as a number."""
+    if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
+        return parse_json(answer, file="answer")
+    if form.kind == "criteria" and isinstance(answer, str | int) and not isinstance(answer, bool):
+        # A single answer is scored against each criterion.
+        return dict.fromkeys(form.criteria, str(answer))
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return str(answer)
+    return answer
+
+
+def by_id(items: Sequence[Item]) -> dict[str, Item]:
+    """Return items under their own ids."""
+    return {str(item.id): item for item in items}
+
+
+def score_answers(
+    declared: Dataset,
+    items: Sequence[Item],
+    answers: Sequence[ItemAnswer],
+    *,
+    cluster: str | None = None,
+    rater: Rater | None = None,
+) -> Scores:
+    """Score answers: the only place where they meet the gold answers.
+
+    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean
+    over all answers; the answers to one item are in one cluster, which the intervals take into account.
+
+    Args:
+        declared: the dataset.
+        items: the items.
+        answers: the answers; each is to one of the items.
+        cluster: the field that items of one cluster share; by default, that of the dataset.
+        rater: the classifiers of the metric J.
+
+    Raises:
+        DataError: an answered item has no gold answer, or lacks data that its metric needs.
+    """
+    groups = clusters_for(items, cluster or declared.cluster)
+    named = {
+        str(item.id): (item, group)
+        for item, group in zip(items, groups or [item.id for item in items], strict=True)
+    }
+    samples = sorted({_number(answer) for answer in answers})
+    if len(samples) <= 1:
+        values = {named[answer.item][0].id: value_of(declared, answer) for answer in answers}
+        clusters = {item.id: group for item, group in named.values()} if cluster and groups else None
+        return score(declared, items, values, clusters=clusters, rater=rater)
+    expanded: list[Item] = []
+    values, clusters = {}, {}
+    for answer in answers:
+        item, group = named[answer.item]
+        number = _number(answer)
+        name = f"{answer.item}#{number}"
+        expanded.append(_copy(item, name, number))
+        values[name], clusters[name] = value_of(declared, answer), group
+    if "grade_norm" in declared.metrics:
+        # Unanswered questions are part of their variant.
+        expanded = [_copy(item, f"{item.id}#{number}", number) for number in samples for item in items]
+        clusters = {item.id: item.id for item in expanded}
+    return score(declared, expanded, values, clusters=clusters, rater=rater)
+
+
+def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
+    """Return an answer as the scorer takes it; a reply without a readable answer is wrong by every criterion."""
+    if answer.answer == "" and declared.answer.criteria:
+        return dict.fromkeys(declared.answer.criteria, "")
+    return cast("Given", answer.answer)
+
+
+def _number(answer: ItemAnswer) -> int:
+    return 1 if answer.sample is None else int(answer.sample)
+
+
+def _copy(item: Item, name: str, sample: int) -> Item:
+    meta = item.meta
+    if "variant" in meta:
+        # Each sample answers the exam's variant anew.
+        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
+    return Item(name, item.instruction, item.inputs, item.outputs, meta)
+
+
+#: An answer of kind "integer"; people's spellings of a number have spaces and commas.
+_NUMBER: Final = re.compile(r"[-+−]?\d[\d\s.,]*")
+
+
+def no_labels(
+    answers: Iterable[tuple[str, str | Mapping[str, str]]],
+    form: Answer,
+    labels: Collection[str],
+    file: object,
+) -> Finding | None:
+    """Find answers that are no labels, where only labels can be right; an empty answer is one of them.
+
+    Args:
+        answers: the answers, each with its item's id.
+        form: the form of an answer.
+        labels: the labels.
+        file: the file of the answers, for messages.
+
+    Raises:
+        InputError: half of the answers are other texts, so that a score would say nothing of the model.
+    """
+    if form.kind not in {"choice", "criteria", "integer"}:
+        return None
+    known = _NUMBER.fullmatch if form.kind == "integer" else labels.__contains__
+    others: list[tuple[str, str]] = []
+    total = 0
+    for item, answer in answers:
+        for label in [answer] if isinstance(answer, str) else sorted({*map(str, answer.values())}):
+            total += 1
+            if not known(label):
+                others.append((item, label))
+    if not others:
+        return None
+    first, example = max(others, key=lambda other: bool(other[1]))
+    if 2 * sum(bool(text) for _, text in others) >= total:
+        kind = "numbers" if form.kind == "integer" else f"labels ({listed(sorted(labels))})"
+        sign = (
+            example if len(example) == 1 and not example.isascii() else ""
+        )  # "В" may be the Cyrillic letter
+        named = f" ({unicodedata.name(sign, '').capitalize()})" if sign else ""
+        raise InputError(
+            f"{len(others)} of {total} answers are no {kind}, such as {shortened(example)!r}{named} for item "
+            f"{first[:60]!r}: give the labels; if these are whole replies of a model, name their column 'reply'",
+            file=file,
+        )
+    ids = tuple(dict.fromkeys(item for item, _ in others))
+    return Finding(
+        code="no_labels",
+        sentence=Text(
+            "{count} of {total} answers are no {kind:integer=numbers|labels} and count as wrong, such as "
+            "'{example}' (items {items}); if they are whole replies of a model, name their column 'reply'",
+            count=len(others),
+            total=total,
+            kind=form.kind,
+            items=[printable(name[:60]) for name in ids],
+            example=printable(shortened(example)),
+        ),
+        items=ids,
+    )
+
+
+def refuse_unreadable(
+    answers: Iterable[str | Mapping[str, str]], log: ItemAnswers | None, file: object
+) -> None:
+    """Refuse answers none of which can be read: their score would be that of a wrong format.
+
+    Args:
+        answers: the answers to items; one that cannot be read is empty.
+        log: the answers with their outcomes, if they were read in replies; `None` for a file of answers.
+        file: the file of the answers, for messages.
+
+    Raises:
+        DataError: all answers are empty.
+    """
+    texts = [answer if isinstance(answer, str) else "".join(answer.values()) for answer in answers]
+    if any(texts) or not texts:
+        return
+    counts = sorted(log.outcomes.counts.items()) if log else []
+    why = listed([f"{name.replace('_', ' ')}: {n}" for name, n in counts]) if counts else "all are empty"
+    form = "log" if log else "file"
+    raise DataError(
+        f"not one of {len(texts)} answers can be read ({why}), so the score would say nothing of the model: check that "
+        f"the {form} holds the model's replies to these items, or give {argument('force', given=True)} to count "
+        "all as wrong",
+        file=file,
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text of a file for a message, without signs that would move the cursor."""
+    return text if text.isprintable() else ascii(text)[1:-1]
