@@ -75,8 +75,7 @@ def saved(page: object, folder: Path, name: str) -> Path:
 
 def gold_of(study: ServedStudy) -> dict[str, str]:
     items = {
-        task.id: str(asked.item.outputs)
-        for task, asked in zip(study.tasks, study.folder.items(), strict=False)
+        task.id: str(asked.outputs) for task, asked in zip(study.tasks, study.folder.items(), strict=False)
     }
     return items | {task.id: task.known for task in study.tasks if task.known}
 

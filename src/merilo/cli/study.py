@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -32,6 +32,9 @@ from merilo.errors import for_command_line
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.site.offline_pages import ExportedPages
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -207,18 +210,12 @@ def export_(
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
     from merilo.cli.study_table import show_export, show_pages  # noqa: PLC0415 - the help needs no writers
-    from merilo.studies.study_export import arm_of, export_study  # noqa: PLC0415
+    from merilo.studies.study_export import export_study  # noqa: PLC0415
 
     folder = open_study(study)
     check_places(_files(folder), json_to, out, force=force)
     if platform == "page":
-        from merilo.site.offline_pages import export_pages  # noqa: PLC0415 - slow
-        from merilo.site.served_study import load_study  # noqa: PLC0415
-
-        served = load_study(folder, arm_of(folder, arm)[0])
-        pages = export_pages(
-            served, out, language=language, experts=expert or (), domains=domain or (), force=force
-        )
+        pages = _export_pages(folder, out, arm, language, expert or (), domain or (), force=force)
         deliver(json_to, pages.to_dict, partial(show_pages, pages, out))
         return 0
     export = export_study(
@@ -235,6 +232,24 @@ def export_(
         )
     deliver(json_to, export.to_dict, partial(show_export, export, out))
     return 0
+
+
+def _export_pages(
+    folder: StudyFolder,
+    out: Path,
+    arm: str | None,
+    language: str | None,
+    experts: Sequence[str],
+    domains: Sequence[str],
+    *,
+    force: bool,
+) -> ExportedPages:
+    from merilo.site.offline_pages import export_pages  # noqa: PLC0415 - slow
+    from merilo.site.served_study import load_study  # noqa: PLC0415
+    from merilo.studies.study_export import arm_of  # noqa: PLC0415
+
+    served = load_study(folder, arm_of(folder, arm)[0])
+    return export_pages(served, out, language=language, experts=experts, domains=domains, force=force)
 
 
 @app.command("import")
