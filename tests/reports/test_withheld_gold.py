@@ -177,11 +177,44 @@ def test_the_folder_without_gold_is_verified_and_says_what_was_not_recomputed(
     assert "not recomputed: status, metrics" in merilo("verify", words).out
     with_gold = merilo("verify", words, "--gold", words.parent / "gold.json", "--json", "-").json
     assert with_gold["verified"], with_gold["differences"]
-    assert with_gold["not_recomputed"] == []
+    assert with_gold["not_recomputed"] == ["models", "echoes"], "their answers are withheld"
     shutil.copytree(words, tmp_path / "hb")
     path = tmp_path / "hb" / "raw" / "responses.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("zqgold3zq", "zqgold4zq", 3), encoding="utf-8")
     assert merilo("verify", tmp_path / "hb").status == 1
+
+
+def test_a_comparison_with_closed_gold_is_unpaired_and_says_so(words: Path, tmp_path: Path) -> None:
+    gold = json.loads((words.parent / "gold.json").read_text(encoding="utf-8"))
+    for item in gold["data"]["test"]:
+        item["instruction"] = "{question}"
+    (tmp_path / "asked.json").write_text(json.dumps(gold), encoding="utf-8")
+    shutil.copy(words.parent / "mine.yaml", tmp_path)
+    run = ("run", "--model", "gold", "--datasets", tmp_path / "mine.yaml", "--data", tmp_path / "asked.json")
+    assert merilo(*run, "--shots", "0", "--out", tmp_path / "run").status == 0
+    consensus, person = merilo("compare", words, tmp_path / "run", "--json", "-").json["rows"]
+    published = json.loads((words / "baseline.json").read_text(encoding="utf-8"))
+    assert consensus["people"] == published["metrics"]["em"]
+    assert person["people"] == published["single_person"]
+    assert consensus["difference"]["value"] == round(1 - 30 / ITEMS, 3)
+    assert "unpaired: the gold answers are closed" in consensus["sentence"]
+    paired = merilo("compare", words, tmp_path / "run", "--data", words.parent / "gold.json", "--json", "-")
+    beside = paired.json["rows"][0]
+    assert "unpaired" not in beside["sentence"]
+    assert beside["difference"]["ci95"] == pytest.approx(consensus["difference"]["ci95"], abs=0.1)
+    refused = merilo("compare", words, words.parent / "robot.jsonl")
+    assert "the gold answers are closed: give them with --data FILE, or compare a run" in refused.complaint
+
+
+def test_verify_compares_the_models_again(tmp_path: Path) -> None:
+    folder = base(tmp_path, LABELS)
+    assert merilo("verify", folder, "--json", "-").json["not_recomputed"] == []
+    content = (folder / "baseline.json").read_text(encoding="utf-8")
+    score = json.loads(content)["models"][0]["score"]["value"]
+    (folder / "baseline.json").write_text(
+        content.replace(f'"value": {score}', '"value": 0.9'), encoding="utf-8"
+    )
+    assert "differs: models.0.score.value: published 0.9" in merilo("verify", folder).out
 
 
 def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(words: Path) -> None:

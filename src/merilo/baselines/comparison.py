@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.estimates import by_majority_alone
-from merilo.baselines.model_answers import Samples, dataset_key
+from merilo.baselines.model_answers import Samples, by_criterion, dataset_key
 from merilo.baselines.row import Beside, Margin, Row, Verdict
 from merilo.errors import DataError, UsageError, argument
+from merilo.estimate import Estimate
 from merilo.metrics.scoring import Part
 from merilo.metrics.worth import Worth, worth
 from merilo.models.reply_answers import refuse_unreadable
@@ -26,7 +27,7 @@ from merilo.models.run_log import log_path, read_log
 from merilo.people.influence import consensus_influence, person_influence
 from merilo.records import rounded
 from merilo.statistics import FloatArray
-from merilo.statistics.crossed import Crossed, Influence, apart, crossed, holm, of_mean
+from merilo.statistics.crossed import Crossed, Influence, apart, crossed, holm, of_mean, student_quantile
 from merilo.statistics.planning import FEWEST_ANNOTATORS, study_size
 from merilo.text import Text, joined
 from merilo.wording import counted_noun, listed
@@ -46,11 +47,13 @@ class Pair(NamedTuple):
         row: the row without p, verdict and sentence.
         crossed: the difference with its uncertainty.
         margin: the margin.
+        paired: whether both sides have a score on each item.
     """
 
     row: Row
     crossed: Crossed
     margin: Margin | None = None
+    paired: bool = True
 
 
 class _Given(NamedTuple):
@@ -87,19 +90,40 @@ def pairs(people: Crowd, models: Sequence[Samples], *, force: bool = False) -> l
     return [pair for model in models for pair in _pairs(people, models[0], model, force=force)]
 
 
+def rows_beside(people: Crowd, models: Sequence[Samples], margin: Margin | None) -> tuple[Row, ...]:
+    """Return the rows of models beside the people of one baseline; of a dataset of criteria, for each correlation.
+
+    Raises:
+        UsageError, DataError: as for `pairs`.
+    """
+    compared = [
+        pair._replace(
+            row=pair.row.model_copy(update={"dataset": f"{dataset_key(people)} {name}".strip()}),
+            margin=margin,
+        )
+        for name, (part, answers) in (by_criterion(people, models) or {"": (people, [*models])}).items()
+        for pair in pairs(part, answers)
+    ]
+    return tuple(judged(compared))
+
+
 def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Iterator[Pair]:
     if not force:
         refuse_other_items(people, model)
-    places = answered(people, model) if people.annotators else answered(people, first, model)
+    alone = people.evidence is None
+    places = answered(people, first, model) if alone else answered(people, model)
     if not places:
         raise DataError(f"answers none of the {len(people.names)} items of {people.folder}", file=model.file)
     if not force:
         sampled = (answer for place in places for answer in model.answers[people.names[place]])
         refuse_unreadable(sampled, model.log, model.file)
     common = people.on(places)
-    if not common.annotators:
+    if alone:
         if model is not first:
             yield _pair(common, model, "model", _of_model(common, first), other=first.model)
+        return
+    if not common.annotators:
+        yield from _beside_published(common, model)
         return
     programs = common.declaration.answer.kind == "program"
     if not programs:
@@ -131,18 +155,72 @@ def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Given, *, othe
         side = side.model_copy(update={"ci95": known.ci95})
     influence = _clustered(people, apart(theirs.influence, mine.influence))
     difference = crossed(mine.value - theirs.value, influence, (-reach, reach))
-    row = Row(
+    row = _row(people, model, beside, score, side, difference.estimate(name, n), other)
+    return Pair(row, difference)
+
+
+def _beside_published(people: Crowd, model: Samples) -> Iterator[Pair]:
+    """Set a model's own score beside the published estimates of people, whose points of items are withheld.
+
+    The two are taken as independent, although hard items are hard for both: the interval is rather too wide. Of each
+    estimate the end that faces the other one gives the variance.
+
+    References:
+        R. Newcombe (1998), Interval estimation for the difference between independent proportions. Statistics in
+        Medicine 17, 873-890 (method 10).
+    """
+    name, bounds, n = people.metric_name, people.scored.bounds, len(people.names)
+    single = people.evidence.estimates.single_person if people.evidence else None
+    sides: dict[Beside, Estimate | None] = {"consensus": people.estimates.get(name), "person": single}
+    scored = _of_model(people, model)
+    mine = crossed(scored.value, _clustered(people, scored.influence), bounds)
+    for beside, theirs in sides.items():
+        if theirs is not None and theirs.name == name and theirs.value is not None:
+            difference = _independent(mine, theirs)
+            row = _row(people, model, beside, mine.estimate(name, n), theirs, difference.estimate(name, n))
+            yield Pair(row, difference, paired=False)
+
+
+def _independent(mine: Crossed, theirs: Estimate) -> Crossed:
+    """Return the difference of a model's score and a published estimate, with the variances of both."""
+    value, reach = mine.value - (theirs.value or 0.0), mine.bounds[1] - mine.bounds[0]
+    ends, own = theirs.ci95, mine.interval()
+    people = theirs.people or 0
+    if ends is None or own is None or people < 2:
+        return Crossed(value, people, 0.0, 0.0, (0.0, 0.0), 1.0, 0.0, (-reach, reach))
+    facing = int(value > 0)
+    steps = (
+        (own[1 - facing] - mine.value) / student_quantile(0.975, mine.freedom),
+        (ends[facing] - (theirs.value or 0.0)) / student_quantile(0.975, people - 1),
+    )
+    variance = max(sum(step**2 for step in steps), 1e-12)
+    share = (value + reach) / (2 * reach)
+    worth = share * (1 - share) * (2 * reach) ** 2 / variance or 1.0
+    freedom = min(mine.freedom, people - 1)
+    return Crossed(value, people, variance, 0.0, (0.0, 0.0), worth, freedom, (-reach, reach))
+
+
+def _row(  # noqa: PLR0917 - the columns of a row
+    people: Crowd,
+    model: Samples,
+    beside: Beside,
+    score: Estimate,
+    side: Estimate,
+    difference: Estimate,
+    other: str = "",
+) -> Row:
+    evidence = people.evidence
+    return Row(
         dataset=dataset_key(people),
         model=model.model,
         beside=beside,
         other=other,
         score=score,
         people=side,
-        difference=difference.estimate(name, n),
+        difference=difference,
         seconds=evidence.cost.median_seconds if evidence else None,
         usd=_price(model, people.declaration.name),
     )
-    return Pair(row, difference)
 
 
 def _price(model: Samples, dataset: str) -> float | None:
@@ -180,7 +258,7 @@ def refuse_other_items(people: Crowd, model: Samples) -> None:
     if model.unasked:
         reasons.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if others:
-        outside = "the baseline" if people.annotators else people.folder
+        outside = "the baseline" if people.evidence else people.folder
         reasons.append(
             f"{counted_noun(len(others), 'answer is', 'answers are')} to items outside {outside} "
             f"({listed([name[:40] for name in others], 5)})"
@@ -322,6 +400,11 @@ _SENTENCES: Final[dict[Verdict, Text]] = {
 }
 
 
+_UNPAIRED: Final = Text(
+    "unpaired: the gold answers are closed, so the published estimate of people is beside the model’s own score"
+)
+
+
 def _sentence(row: Row, pair: Pair, family: int) -> Text:
     """Say the verdict, both values, the difference with its interval, and how sure it is."""
     assert row.verdict is not None  # noqa: S101 - `_judged` has set it
@@ -361,6 +444,7 @@ def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:
     p, alone = row.p or 0.0, pair.crossed.p()
     if _few(pair):
         yield Text("a verdict needs at least {fewest} people", fewest=FEWEST_ANNOTATORS)
+        yield from () if pair.paired else (_UNPAIRED,)
         return
     if alone <= ALPHA < p:
         yield Text(
@@ -375,7 +459,9 @@ def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:
         yield Text("the difference is significant, {p}, and smaller than the margin", p=_p(p))
     elif row.verdict != "equal":
         yield _p(p)
-    if row.verdict == "untold":
+    if not pair.paired:
+        yield _UNPAIRED
+    elif row.verdict == "untold":
         sizes = [study_size(pair.crossed, row.difference.n, margin) for margin in {row.margin, None}]
         size = min(filter(None, sizes), key=lambda need: need.items * max(need.annotators, 1), default=None)
         if size and row.other:

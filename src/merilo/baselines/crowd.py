@@ -26,7 +26,7 @@ from merilo.wording import listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """The annotators' answers to the items that have gold; there may be no annotators.
+    """The annotators' answers to the items that have gold; none in a comparison of models, or with closed gold.
 
     Attributes:
         folder: the baseline's folder, with its name as given; without annotators, where the items come from.
@@ -39,7 +39,7 @@ class Crowd:
         needed: shape (items,), how many equal votes make a majority.
         labels: the labels by code.
         annotators: the annotators' ids by code.
-        evidence: what the baseline rests on; `None` without annotators.
+        evidence: what the baseline rests on; `None` in a comparison of models.
     """
 
     folder: str

@@ -12,7 +12,7 @@ from merilo.baselines.baseline import AnnotatorEchoes, ModelEchoes
 from merilo.baselines.comparison import distinct_answers
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.model_answers import Samples
-from merilo.errors import DataError
+from merilo.errors import DataError, UsageError
 from merilo.metrics.worth import item_points
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import holm
@@ -23,6 +23,14 @@ ALPHA: Final = 0.05
 _FEWEST: Final = 3
 #: The weight of the mean over items in an item's shares of errors and of repeated answers, in answers.
 _PRIOR: Final = 2.0
+
+
+def echoes_or_reason(crowd: Crowd, model: Samples) -> ModelEchoes:
+    """Test who repeats a model's wrong answers, or give the reason why this cannot be tested."""
+    try:
+        return model_echoes(crowd, model)
+    except (DataError, UsageError) as error:
+        return ModelEchoes(model=model.model, reason=error.message)
 
 
 def model_echoes(crowd: Crowd, model: Samples) -> ModelEchoes:

@@ -15,8 +15,12 @@ import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline import BASELINE_FILE, Baseline, read_record
+from merilo.baselines.comparison import rows_beside
+from merilo.baselines.crowd import crowd_of
+from merilo.baselines.model_answers import read_model
+from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.pipeline import compute
-from merilo.baselines.raw_files import RAW, SETTINGS_FILE, arm_folder, read_raw
+from merilo.baselines.raw_files import MODELS, RAW, SETTINGS_FILE, arm_folder, read_raw
 from merilo.baselines.study_input import find_gold
 from merilo.baselines.withholding import NEEDS_GOLD, with_published, withheld
 from merilo.errors import InputError
@@ -32,7 +36,7 @@ TOLERANCE: Final = 1.5e-6
 #: Keys that say how the baseline was made, and sentences, which say what the values beside them say.
 _NOT_COMPARED: Final = ("provenance", "findings")
 
-#: The comparisons with models, which `merilo compare` computes.
+#: The comparisons with models: `load` takes them as they are, `verify` recomputes them.
 _OF_MODELS: Final = ("models", "echoes")
 
 #: What programs leave in a folder that they open.
@@ -102,13 +106,31 @@ def _with_published(baseline: Baseline, published: Baseline, *, hidden: bool) ->
     return shown.model_copy(update={"arms": arms, "differences": differences})
 
 
-def not_recomputed(folder: str | Path) -> tuple[str, ...]:
-    """Return what `verify` takes as it is: keys of `baseline.json` that need withheld gold answers, verdicts."""
+def not_recomputed(folder: str | Path, *, gold: str | Path | None = None) -> tuple[str, ...]:
+    """Return what `verify` takes as it is: keys of `baseline.json` that need withheld gold or answers, verdicts."""
     content = read_record(Path(folder))
-    verdicts = ("the verdicts on answers",) if content.programs else ()
-    if content.gold is None or not content.gold.withheld:
-        return verdicts
-    return (*(name for name in (*NEEDS_GOLD, "arms") if getattr(content, name)), *verdicts)
+    closed = gold is None and content.gold is not None and content.gold.withheld
+    without_answers = not (Path(folder) / RAW / MODELS).is_dir()
+    names = (*NEEDS_GOLD, "arms") if closed else _OF_MODELS if without_answers else ()
+    return (
+        *(name for name in names if getattr(content, name)),
+        *(["the verdicts on answers"] if content.programs else []),
+    )
+
+
+def _with_models(baseline: Baseline) -> Baseline:
+    """Compare the models of `raw/` with the people again; their names and prices are taken as they are published."""
+    study, published = baseline.evidence.study, baseline.models
+    crowd = crowd_of(baseline.evidence)
+    samples = [read_model(path, crowd) for path in study.models]
+    names = list(dict.fromkeys(row.model for row in published))
+    if len(names) == len(samples):
+        samples = [replace(model, model=name) for model, name in zip(samples, names, strict=True)]
+    prices = {row.model: row.usd for row in published}
+    rows = rows_beside(crowd, samples, study.margin)
+    priced = tuple(row.model_copy(update={"usd": prices.get(row.model)}) for row in rows)
+    echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
+    return baseline.model_copy(update={"models": priced, "echoes": echoes})
 
 
 def tables(baseline: Baseline) -> dict[str, bytes]:
@@ -142,6 +164,8 @@ def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discre
     """
     place = Path(folder)
     baseline = load(place, gold=gold)
+    if baseline.evidence.study.models:
+        baseline = _with_models(baseline)
     if gold is not None and (known := read_record(place).gold) and known.withheld:
         baseline = withheld(baseline)
     content = json.loads(as_text(baseline.to_json()))

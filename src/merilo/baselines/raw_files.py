@@ -53,6 +53,9 @@ from merilo.strict_json import Json, indented, parse_json
 #: The subfolder of a published folder.
 RAW: Final = "raw"
 
+#: The answers of models, one numbered folder each.
+MODELS: Final = "models"
+
 #: The gold answers; and, if they are withheld, the ids of the items and the fields that group them.
 GOLD_FILE: Final = "gold.csv"
 IDS_FILE: Final = "ids.csv"
@@ -177,7 +180,7 @@ def raw_files(study: StudyInput, settings: Settings) -> dict[str, bytes]:
     if responses.reading and (declared := responses.reading.model_dump(mode="json", exclude_unset=True)):
         files[_READING_FILE] = yaml.safe_dump(declared, allow_unicode=True, sort_keys=False).encode()
     for number, path in enumerate(study.models, start=1):
-        files[f"models/{number}/{model_file_name(path)}"] = path.read_bytes()
+        files[f"{MODELS}/{number}/{model_file_name(path)}"] = path.read_bytes()
     return files
 
 
@@ -213,7 +216,7 @@ def _pairs(values: Mapping[Any, Any], schema: Mapping[str, pl.DataType]) -> pl.D
 
 def arm_folder(name: str, number: int) -> str:
     """Return the name of an arm's folder: that of the arm, or its number if another folder or file may bear it."""
-    plain = re.fullmatch(r"[^\W_][\w-]*", name) and name not in {"models", "raw"}
+    plain = re.fullmatch(r"[^\W_][\w-]*", name) and name not in {MODELS, "raw"}
     return name if plain else f"arm-{number}"
 
 
@@ -265,7 +268,9 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
             for number, name in enumerate(facts.arms[1:], start=1)
         },
         other=OtherAnswers(facts.other, _typed(folder / "other.csv", _OTHER)) if facts.other else None,
-        models=tuple(sorted(folder.glob("models/*/*"), key=lambda file: (len(file.parent.name), str(file)))),
+        models=tuple(
+            sorted(folder.glob(f"{MODELS}/*/*"), key=lambda file: (len(file.parent.name), str(file)))
+        ),
         margin=facts.margin,
         provenance=facts.provenance,
         plan=plan,

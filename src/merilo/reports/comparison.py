@@ -36,6 +36,7 @@ from merilo.datasets.declaration import undeclared, with_metric
 from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.estimate import Estimate, Finding
+from merilo.metrics.answers import has_gold
 from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_items
 from merilo.records import Number, Record, Span
 from merilo.runs.answer_scores import refuse_other_dataset
@@ -48,6 +49,7 @@ from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
     from merilo.baselines.baseline import Baseline
+    from merilo.baselines.evidence import Evidence
 
     #: A baseline, its folder, a model (a run, a log, a file of answers, a folder of these), or answers by model.
     Source: TypeAlias = Baseline | str | Path | Mapping[str, Answers]
@@ -167,7 +169,7 @@ def compare(
         raise UsageError("one model cannot be compared: give a second one, or a human baseline")
     files = [Path(source) for source in models if isinstance(source, str | Path)]
     crowds = (
-        by_dataset([_people(source, data) for source in folders])
+        by_dataset([_people(source, data, files) for source in folders])
         if folders
         else _items_of_models(files, dataset, data)
     )
@@ -184,12 +186,29 @@ def compare(
     return Comparison(rows=tuple(rows), totals=totals, missing=missing, findings=tuple(findings))
 
 
-def _people(source: Baseline | str | Path, data: str | Path | None) -> Crowd:
+def _people(source: Baseline | str | Path, data: str | Path | None, models: Sequence[Path]) -> Crowd:
     if isinstance(source, str | Path):
-        return crowd_of(load(source, gold=data).evidence, str(Path(source)))
+        evidence, folder = load(source, gold=data).evidence, str(Path(source))
+        withheld = evidence.gold is not None and evidence.gold.withheld
+        return _closed(evidence, folder, models) if withheld else crowd_of(evidence, folder)
     if data is not None:
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
     return crowd_of(source.evidence)
+
+
+def _closed(people: Evidence, folder: str, models: Sequence[Path]) -> Crowd:
+    """Return the items of a baseline with closed gold answers as a run has them; people's answers earn no points."""
+    ids = {" ".join(str(item.id).split()) for item in people.gold.items.values()} if people.gold else set()
+    for run in (read_run(path) for path in models if is_run(path)):
+        if record := run.record.datasets.get(people.declaration.name.lower()):
+            items = [item for item in source_of(record).split if str(item.id) in ids and has_gold(item)]
+            if items:
+                return replace(items_without_people(items, people.declaration, folder), evidence=people)
+    raise DataError(
+        f"the gold answers are closed: give them with {argument('data', 'FILE')}, or compare a run whose items have "
+        "gold answers",
+        file=folder,
+    )
 
 
 def _items_of_models(
@@ -255,7 +274,7 @@ def _asked(
             samples[key].append(replace(named, model=_free_name(named, path, key, samples[key])))
     asked = []
     for key, crowd in crowds.items():
-        planned = planned_margin(Path(crowd.folder)) if crowd.annotators else None
+        planned = planned_margin(Path(crowd.folder)) if crowd.evidence else None
         chosen = planned if margin is None or (planned and planned.value == margin.value) else margin
         split = by_criterion(crowd, samples[key]) or {"": (crowd, samples[key])}
         asked += [
@@ -489,7 +508,7 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
             outcomes=outcomes,
         )
         yield Finding(code="outcomes", sentence=text)
-    if asked.people.annotators and (shots := _shots(model, asked.key)):
+    if asked.people.evidence and (shots := _shots(model, asked.key)):
         text = Text(
             "{who}asked with {n:# solved example|# solved examples}, which people did not see",
             who=who,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.baselines.baseline import ModelEchoes
-from merilo.baselines.comparison import judged, pairs
-from merilo.baselines.crowd import Crowd, crowd_of
+from merilo.baselines.comparison import rows_beside
+from merilo.baselines.crowd import crowd_of
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.model_answers import Samples, by_criterion, dataset_key, read_model
-from merilo.baselines.model_echoes import model_echoes
+from merilo.baselines.model_answers import read_model
+from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.row import Margin, Row
-from merilo.errors import DataError, UsageError
 from merilo.reports.item_browser import ModelAnswers, model_answers
 
 
@@ -53,19 +52,8 @@ def with_models(
         return ModelSections()
     crowd = crowd_of(evidence)
     samples = [read_model(path, crowd) for path in models]
-    compared = []
-    for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
-        key = f"{dataset_key(crowd)} {name}".strip()
-        for pair in pairs(people, own):
-            row = pair.row.model_copy(update={"dataset": key})
-            compared.append(pair._replace(row=row, margin=margin))
-    echoes = tuple(_echoes(crowd, model) for model in samples)
-    return ModelSections(tuple(judged(compared)), tuple(model_answers(crowd, samples)), echoes)
-
-
-def _echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
-    """Test who repeats a model's wrong answers, or give the reason why this cannot be tested."""
-    try:
-        return model_echoes(crowd, model)
-    except (DataError, UsageError) as error:
-        return ModelEchoes(model=model.model, reason=error.message)
+    rows, echoes = (
+        rows_beside(crowd, samples, margin),
+        tuple(echoes_or_reason(crowd, model) for model in samples),
+    )
+    return ModelSections(rows, tuple(model_answers(crowd, samples)), echoes)
