@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import merilo
-from merilo.baselines.dependence import (
+from merilo.baselines.findings import (
     finding_on_busy_annotators,
     worse_busy_annotators,
 )

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import merilo
-from merilo.baselines.doubtful_items import DoubtfulItems
+from merilo.baselines.baseline_tables import DoubtfulItems
 from merilo.datasets.solvers import SOLVERS
 
 PEOPLE = [f"p{number}" for number in range(10)]

@@ -15,11 +15,11 @@ import polars as pl
 from pydantic import Field, PrivateAttr
 
 from merilo.baselines.arms import PEOPLE, arm_differences
-from merilo.baselines.doubtful_items import DoubtfulItems
+from merilo.baselines.baseline_tables import DoubtfulItems
 from merilo.baselines.estimates import Estimates, by_majority_alone
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import SIMULATED
-from merilo.baselines.item_clusters import ItemClusters
+from merilo.baselines.item_fields import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.row import Row
@@ -321,7 +321,7 @@ class Baseline(Record):
 
     @property
     def consensus(self) -> pl.DataFrame:
-        """Return the consensus, one row per item; columns as in `consensus_table.COLUMNS`."""
+        """Return the consensus, one row per item; columns as in `baseline_tables.COLUMNS`."""
         return self.evidence.consensus
 
     @property
@@ -331,8 +331,8 @@ class Baseline(Record):
 
     @property
     def answers(self) -> pl.DataFrame:
-        """Return every answer of people and models; columns as in `answer_table.ANSWER_COLUMNS`."""
-        from merilo.baselines.answer_table import answer_table  # noqa: PLC0415 - imports this module
+        """Return every answer of people and models; columns as in `baseline_tables.ANSWER_COLUMNS`."""
+        from merilo.baselines.baseline_tables import answer_table  # noqa: PLC0415 - imports this module
 
         return answer_table(self.evidence, self.evidence.study.models)
 

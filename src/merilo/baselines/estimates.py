@@ -1,25 +1,33 @@
-"""The estimates of a study: each metric of the consensus, of groups and of one person, with its interval.
+"""The estimates of a study: each metric of the consensus, of groups, of one person and of programs, with its interval.
 
 Every interval is that of `merilo.statistics.crossed`; here are the influences that it takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
+from merilo.baselines.item_fields import column_of, field_tables, unknown_field
+from merilo.errors import UsageError, argument
 from merilo.estimate import Estimate
+from merilo.items import Item
 from merilo.metrics.metric import Score
+from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
 from merilo.metrics.scoring import Part
 from merilo.people.aggregation import Consensus
-from merilo.people.decision import PoolVotes
+from merilo.people.agreement import alpha_estimate, on_scale
+from merilo.people.decision import PoolVotes, counts_of, verdicts
+from merilo.people.gold import Gold
 from merilo.people.influence import by_cluster, consensus_influence, drawn_answer, person_influence
 from merilo.people.votes import Votes
+from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Influence, crossed
@@ -203,3 +211,174 @@ def _whole_variants(votes: Votes, scorer: ConsensusScorer, part: Part) -> NDArra
     _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
     whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
     return whole
+
+
+#: A field with more values than this identifies single items and does not define groups.
+MOST_GROUPS = 1000
+#: The name of a group's agreement among its estimates.
+ALPHA = "krippendorff_alpha"
+
+
+def group_estimates(
+    settings: Settings,
+    *,
+    items: pl.DataFrame,
+    gold: Gold | None,
+    pool: PoolVotes,
+    scorer: ConsensusScorer | None,
+    decided: Consensus,
+) -> tuple[Estimate, ...]:
+    """Estimate the metrics and the agreement of each group of the fields in the settings.
+
+    Args:
+        settings: the fields (`by`), the level of measurement of alpha and the labels' order.
+        items: the study's items: `item` and the input fields.
+        gold: the gold answers, with the other fields of their file.
+        pool: the votes.
+        scorer: scores a consensus; `None` without gold.
+        decided: the consensus.
+
+    Returns:
+        For each group, in the order of fields and values, its metrics and its agreement, named "domain=law: acc" and
+        "domain=law: krippendorff_alpha"; items without a value are in no group.
+
+    Raises:
+        UsageError: there is no such field, or it has more than a thousand values.
+    """
+    estimates_found: list[Estimate] = []
+    for name in settings.by:
+        column = field_values(name, items, gold)
+        if (values := column["value"].n_unique()) > MOST_GROUPS:
+            raise UsageError(
+                f"{argument('by', name, given=name)}: the field has {values} different values, too many for groups "
+                f"(at most {MOST_GROUPS})",
+                field=name,
+            )
+        for (value,), within in (
+            column.drop_nulls("value").sort("value").group_by("value", maintain_order=True)
+        ):
+            numbers = within["item"].to_list()
+            estimates = _of_group(numbers, settings, pool=pool, scorer=scorer, decided=decided)
+            estimates_found += [
+                estimate.model_copy(update={"name": f"{name}={value}: {estimate.name}"})
+                for estimate in estimates
+            ]
+    return tuple(estimates_found)
+
+
+def _of_group(
+    numbers: Collection[int],
+    settings: Settings,
+    *,
+    pool: PoolVotes,
+    scorer: ConsensusScorer | None,
+    decided: Consensus,
+) -> Iterator[Estimate]:
+    """Generate the metrics of the items with these numbers, and their agreement."""
+    if scorer:
+        within = scorer.on(numbers)
+        needed, scores = needed_when_redecided(pool, settings), within.main_scores(decided)
+        yield from consensus_estimates(pool.votes, needed, within, decided, scores).values()
+    votes, values = on_scale(
+        pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order
+    )
+    inside = np.isin(pool.everyone.items.cast(pl.UInt32).to_numpy(), list(numbers))
+    votes = votes.where(inside[votes.item])
+    # Chance agreement takes several items.
+    if len(numbers) > 1 and len(votes):
+        yield alpha_estimate(votes, settings.level, values).model_copy(update={"name": ALPHA})
+
+
+def field_values(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
+    """Return the items with their values of a field, in the columns `item` and `value`.
+
+    Raises:
+        UsageError: there is no such field.
+    """
+    tables = field_tables(items, gold)
+    column = column_of(name, tables)
+    if column is None:
+        raise unknown_field("by", name, tables)
+    return column.join(items.select("item"), on="item", how="semi")
+
+
+def refuse_programs(responses: Responses, title: str) -> None:
+    """Refuse answers that are not verdicts: the texts of programs must be run first.
+
+    Raises:
+        UsageError: an answer is neither `PASSED` nor `FAILED`.
+    """
+    if not responses.table["answer"].is_in([PASSED, FAILED]).all():
+        raise UsageError(
+            f"answers to {title} are programs, which must be run: 'merilo study baseline' runs those of a study in the "
+            "sandbox, and 'merilo code score' a JSONL file with task_id, completion and annotator"
+        )
+
+
+def verdict_gold(responses: Responses) -> Gold:
+    """Return the gold answers of a study whose answers were scored elsewhere: a right answer is `PASSED`."""
+    items = responses.test_items
+    only = responses.fields[0] if len(responses.fields) == 1 else None
+    ids = items[only] if only else pl.Series([None] * items.height, dtype=pl.String)
+    answers = pl.DataFrame({"item": items["item"], "gold": [PASSED] * items.height, "id": ids})
+    items_of = {
+        int(row["item"]): Item(row["item"], "", {name: row[name] or "" for name in responses.fields}, PASSED)
+        for row in items.iter_rows(named=True)
+    }
+    return Gold(answers, "scores in the files", items=items_of)
+
+
+def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
+    """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
+
+    Every program counts as a single answer (`person_influence`). For k above 1 an answer's score is the item's pass@k
+    plus its first-order effect (the change of pass@k if this program failed instead of passing, or the reverse).
+
+    Args:
+        scorer: has the items with gold.
+        pool: the verdicts.
+        declared: the metrics that the dataset declares; those with a larger k are missing, with the reason.
+
+    References:
+        W. Hoeffding (1948), A class of statistics with asymptotically normal distribution. Annals of
+        Mathematical Statistics 19.
+    """
+    asked = np.isin(pool.votes.item, scorer.codes)
+    votes, right = pool.votes.where(asked), verdicts(pool)[asked]
+    if not len(votes):
+        return Estimates(missing=dict.fromkeys(declared, "no program counts"))
+    written, passed = counts_of(votes, right)
+    fewest = int(written[written > 0].min())
+    scored = scorer.dataset.answer.kind == "verdict"
+    scores = {
+        ("acc" if scored else f"pass@{k}"): right
+        if k == 1
+        else _first_order(votes, right, written, passed, k)
+        for k in range(1, (1 if scored else fewest) + 1)
+    }
+    estimates = {name: _estimate(name, votes, score) for name, score in scores.items()}
+    missing = {
+        name: f"needs {name.removeprefix('pass@')} programs for every problem; one has {fewest}"
+        for name in declared
+        if name not in estimates and not scored
+    }
+    return Estimates(estimates, single_person=next(iter(estimates.values())), missing=missing)
+
+
+def _estimate(name: str, votes: Votes, score: FloatArray) -> Estimate:
+    value, influence = person_influence(votes, score)
+    return crossed(value, by_cluster(influence, votes)).estimate(name, len(influence.items))
+
+
+def _first_order(
+    votes: Votes, right: FloatArray, written: NDArray[np.int64], passed: NDArray[np.int64], k: int
+) -> FloatArray:
+    """Return a score for each answer whose mean over an item's answers is the item's pass@k, shape (n,)."""
+    values, effects = np.zeros((2, len(votes)))
+    for row, (item, own) in enumerate(zip(votes.item.tolist(), right.tolist(), strict=True)):
+        n, c = int(written[item]), int(passed[item])
+        others = c - int(own)
+        values[row] = pass_at_k(n, c, k)
+        effects[row] = n * (pass_at_k(n, others + 1, k) - pass_at_k(n, others, k)) * (own - c / n)
+    sums = np.bincount(votes.item, weights=effects, minlength=votes.items)
+    return np.asarray(values + effects - (sums / np.maximum(written, 1))[votes.item])

@@ -21,11 +21,11 @@ from merilo.responses import Responses
 from merilo.settings import Settings
 
 if TYPE_CHECKING:
+    from merilo.baselines.baseline_tables import DoubtfulItems
     from merilo.baselines.consensus_scorer import ConsensusScorer
-    from merilo.baselines.doubtful_items import DoubtfulItems
     from merilo.baselines.estimates import Estimates
     from merilo.baselines.findings import Status
-    from merilo.baselines.item_clusters import ItemClusters
+    from merilo.baselines.item_fields import ItemClusters
     from merilo.baselines.study_input import StudyInput
 
 
@@ -69,13 +69,13 @@ class Evidence:
         annotators: one row per annotator; see `controls.judged_annotators`.
         pool: all votes of the pool, and which of them count.
         decided: the consensus.
-        consensus: the consensus as a table, one row per item; see `consensus_table.COLUMNS`.
+        consensus: the consensus as a table, one row per item; see `baseline_tables.COLUMNS`.
         scorer: scores a consensus of this study; `None` without gold.
         health: the control items with their answers.
         estimates: every metric of the consensus and of single annotators; empty without gold.
         whole: the metrics on the whole dataset; empty if the items are no sample of it, or without gold.
         agreement: the agreement of the responses that count.
-        groups: the metrics and the agreement of groups of items; see `groups.group_estimates`.
+        groups: the metrics and the agreement of groups of items; see `estimates.group_estimates`.
         cost: money and time.
         findings: what the reader must know.
         status: the status; see `findings.STATUSES`.

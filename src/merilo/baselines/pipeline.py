@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from merilo.baselines.arms import PEOPLE
 from merilo.baselines.baseline import Baseline, record_of
+from merilo.baselines.baseline_tables import consensus_table, doubtful_items
 from merilo.baselines.consensus_scorer import (
     ConsensusScorer,
     consensus_scorer,
@@ -22,15 +23,19 @@ from merilo.baselines.consensus_scorer import (
     question_types,
     without_scorer,
 )
-from merilo.baselines.consensus_table import consensus_table
-from merilo.baselines.dataset_estimates import estimate_dataset
-from merilo.baselines.doubtful_items import doubtful_items
-from merilo.baselines.estimates import Estimates, estimate_metrics, needed_when_redecided
+from merilo.baselines.estimates import (
+    Estimates,
+    estimate_metrics,
+    estimate_programs,
+    group_estimates,
+    needed_when_redecided,
+    refuse_programs,
+    verdict_gold,
+)
 from merilo.baselines.evidence import Decided, Evidence
 from merilo.baselines.findings import findings_of, status_of
-from merilo.baselines.groups import group_estimates
-from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
-from merilo.baselines.program_estimates import estimate_programs, refuse_programs, verdict_gold
+from merilo.baselines.item_fields import ItemClusters, field_tables, find_clusters, with_clusters
+from merilo.baselines.population import estimate_dataset
 from merilo.baselines.study_input import StudyInput
 from merilo.datasets.declaration import Dataset, scored_elsewhere
 from merilo.errors import DataError, UsageError

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
+from merilo.baselines.estimates import verdict_gold
 from merilo.baselines.population import Population, population_of_weights
-from merilo.baselines.program_estimates import verdict_gold
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.datasets.declaration import undeclared

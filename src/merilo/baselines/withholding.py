@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import polars as pl
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.estimates import Estimates
+from merilo.baselines.estimates import ALPHA, Estimates, field_values
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.groups import ALPHA, field_values
 from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pipeline import compute
 from merilo.baselines.row import Row

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import polars as pl
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.findings import SIMULATED, STATUSES
 from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.signal_counts import signal_sentences

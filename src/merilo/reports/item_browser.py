@@ -22,10 +22,10 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.crowd import Crowd
-from merilo.baselines.dataset_items import metas
 from merilo.baselines.evidence import Evidence
+from merilo.baselines.item_fields import metas
 from merilo.baselines.model_answers import Samples
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points

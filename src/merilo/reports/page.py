@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.raw_files import CHANGES_FILE
 from merilo.baselines.row import Row, headlines
