@@ -23,8 +23,8 @@ from merilo.baselines.item_fields import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.row import Row
-from merilo.baselines.signal_counts import SignalsRecord, count_signals
-from merilo.baselines.study_input import ArmInput
+from merilo.baselines.signal_counts import PersonSignals, count_signals
+from merilo.baselines.study_input import ArmInput, StudyInput
 from merilo.datasets.declaration import declaration_json
 from merilo.errors import InputError, UsageError
 from merilo.estimate import Estimate, Finding
@@ -288,7 +288,7 @@ class Baseline(Record):
     provenance: Provenance | None = None
     models: tuple[Row, ...] = ()
     echoes: tuple[ModelEchoes, ...] = ()
-    signals: SignalsRecord | None = None
+    signals: tuple[PersonSignals, ...] = ()
 
     _evidence: Evidence | None = PrivateAttr(default=None)
     _models: ModelSections | None = PrivateAttr(default=None)
@@ -357,11 +357,21 @@ class Baseline(Record):
 
     def with_plan(self, files: Mapping[str, bytes], platform: str | None) -> Baseline:
         """Return the baseline of a study, with the files of its plan and the platform that collected its answers."""
-        study, record = self.evidence.study, self.provenance
+        record = self.provenance
         if record and platform:
             record = record.model_copy(update={"parameters": {**record.parameters, "platform": platform}})
-        baseline = self.model_copy(update={"provenance": record})
-        baseline._evidence = replace(self.evidence, study=replace(study, plan=files, provenance=record))
+        study = replace(self.evidence.study, plan=files, provenance=record)
+        return self._changed({"provenance": record}, study)
+
+    def with_command(self, command: str) -> Baseline:
+        """Return the baseline with another command in its provenance, one that gives the same result."""
+        record = (self.provenance or Provenance()).model_copy(update={"command": command})
+        return self._changed({"provenance": record}, replace(self.evidence.study, provenance=record))
+
+    def _changed(self, fields: Mapping[str, object], study: StudyInput) -> Baseline:
+        """Return the baseline with other fields, and with the study that has the same."""
+        baseline = self.model_copy(update=dict(fields))
+        baseline._evidence = replace(self.evidence, study=study)
         return baseline
 
     def with_values(self, other: Baseline, names: Iterable[str]) -> Baseline:
@@ -424,19 +434,8 @@ class Baseline(Record):
         if differences is None:
             arms = {arm: self, **others}
             differences = arm_differences({name: evidence_of.evidence for name, evidence_of in arms.items()})
-        more = {"arm": arm, "arms": dict(others), "differences": tuple(differences)}
-        baseline = self.model_copy(update=more)
-        study = replace(self.evidence.study, arm=arm, arms=studies)
-        baseline._evidence = replace(self.evidence, study=study)
-        return baseline
-
-    def with_command(self, command: str) -> Baseline:
-        """Return the baseline with another command in its provenance, one that gives the same result."""
-        record = (self.provenance or Provenance()).model_copy(update={"command": command})
-        baseline = self.model_copy(update={"provenance": record})
-        study = replace(self.evidence.study, provenance=record)
-        baseline._evidence = replace(self.evidence, study=study)
-        return baseline
+        fields = {"arm": arm, "arms": dict(others), "differences": tuple(differences)}
+        return self._changed(fields, replace(self.evidence.study, arm=arm, arms=studies))
 
     @property
     def simulated(self) -> bool:

@@ -116,11 +116,7 @@ def estimate_metrics(
 
 
 def consensus_estimates(
-    votes: Votes,
-    needed: Needed,
-    scorer: ConsensusScorer,
-    consensus: Consensus,
-    scores: Mapping[str, Score],
+    votes: Votes, needed: Needed, scorer: ConsensusScorer, consensus: Consensus, scores: Mapping[str, Score]
 ) -> dict[str, Estimate]:
     """Return estimates of metrics of a consensus on the scorer's items, which may be some of the study's.
 
@@ -146,13 +142,7 @@ def consensus_estimates(
 
 
 def influence_of(
-    votes: Votes,
-    needed: Needed,
-    scorer: ConsensusScorer,
-    part: Part,
-    consensus: Consensus,
-    *,
-    pairs: Pairs,
+    votes: Votes, needed: Needed, scorer: ConsensusScorer, part: Part, consensus: Consensus, *, pairs: Pairs
 ) -> Influence | None:
     """Compute the influences on a metric of the consensus; `None` if no item has one.
 

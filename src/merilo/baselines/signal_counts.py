@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
 
 from merilo.people.cost import faster_than_reading
-from merilo.people.signals import DECLARATIONS, DECLARED, HIDDEN_WORD, MEASURED
+from merilo.people.signals import DECLARED, HIDDEN_WORD, MEASURED
 from merilo.records import Number, Record
 from merilo.responses import SIGNALS, Responses
 from merilo.text import Text
 
-_SCHEMA: Final = {
-    **dict.fromkeys((*MEASURED, HIDDEN_WORD), pl.Float64()),
-    DECLARED: pl.String(),
-}
+_SCHEMA: Final = {**dict.fromkeys((*MEASURED, HIDDEN_WORD), pl.Float64()), DECLARED: pl.String()}
 
 
 class PersonSignals(Record):
@@ -40,36 +38,15 @@ class PersonSignals(Record):
     declared: str | None = None
 
 
-class SignalsRecord(Record):
-    """Signals of help by AI; see `count_signals`.
-
-    `answers` and `measured` count answers, all others annotators: `watched` those with measured answers, `trapped`
-    those whose items had hidden text, the others those with such an answer.
-    """
-
-    annotators: int = 0
-    answers: int = 0
-    measured: int = 0
-    watched: int = 0
-    pastes: int = 0
-    copies: int = 0
-    returns: int = 0
-    fast: int = 0
-    trapped: int = 0
-    hidden_word: int = 0
-    declared: Mapping[str, int] = {}
-    people: tuple[PersonSignals, ...] = ()
-
-
-def count_signals(responses: Responses) -> SignalsRecord | None:
-    """Count the signals of each annotator; `None` if nothing was recorded.
+def count_signals(responses: Responses) -> tuple[PersonSignals, ...]:
+    """Count the signals of each annotator; nobody if nothing was recorded.
 
     Args:
         responses: all responses of a study, those to control items included.
     """
     table = responses.table
     if SIGNALS not in table.columns or table[SIGNALS].null_count() == table.height:
-        return None
+        return ()
     texts = [json.loads(text) if text else {} for text in table[SIGNALS]]
     signals = pl.DataFrame([{name: entry.get(name) for name in _SCHEMA} for entry in texts], schema=_SCHEMA)
     rows = (
@@ -88,78 +65,42 @@ def count_signals(responses: Responses) -> SignalsRecord | None:
         )
         .sort("respondent")
     )
-    return _record(
-        [PersonSignals(annotator=row.pop("respondent"), **row) for row in rows.iter_rows(named=True)]
-    )
+    return tuple(PersonSignals(annotator=row.pop("respondent"), **row) for row in rows.iter_rows(named=True))
 
 
-def _record(people: list[PersonSignals]) -> SignalsRecord:
-    """Return the counts of people with at least one such answer."""
-    seen = [person for person in people if person.measured]
+def signal_sentences(people: Sequence[PersonSignals]) -> Iterator[Text]:
+    """Yield what was recorded, one sentence for each kind of signal; annotators count who gave such an answer."""
+    watched = [person for person in people if person.measured]
     trapped = [person for person in people if person.traps]
-    declared = {said: sum(person.declared == said for person in people) for said in DECLARATIONS}
-    return SignalsRecord(
-        annotators=len(people),
-        answers=sum(person.answers for person in people),
-        measured=sum(person.measured for person in people),
-        watched=len(seen),
-        **{
-            name: sum(getattr(person, name) > 0 for person in seen)
-            for name in ("pastes", "copies", "returns")
-        },
-        fast=sum(person.fast > 0 for person in people),
-        trapped=len(trapped),
-        hidden_word=sum(person.hidden_word > 0 for person in trapped),
-        declared=declared if any(declared.values()) else {},
-        people=tuple(people),
-    )
-
-
-def signal_sentences(signals: SignalsRecord) -> tuple[Text, ...]:
-    """Return what was recorded, one sentence for each kind of signal."""
-    said: list[Text] = []
-    if signals.watched:
-        said.append(
-            Text(
-                "{pasted} of {people:# annotator|# annotators} pasted into an answer, {copied} copied text of a page, "
-                "{returned} left the window and then answered",
-                pasted=signals.pastes,
-                people=signals.watched,
-                copied=signals.copies,
-                returned=signals.returns,
-            )
+    if watched:
+        pasted, copied, returned = (
+            sum(getattr(person, name) > 0 for person in watched) for name in ("pastes", "copies", "returns")
         )
-    if signals.fast:
-        said.append(
-            Text(
-                "{n} of {people:# annotator|# annotators} gave answers faster than anyone can read",
-                n=signals.fast,
-                people=signals.annotators,
-            )
+        yield Text(
+            "{pasted} of {people:# annotator|# annotators} pasted into an answer, {copied} copied text of a page, "
+            "{returned} left the window and then answered",
+            pasted=pasted, people=len(watched), copied=copied, returned=returned,
+        )  # fmt: skip
+    if fast := sum(person.fast > 0 for person in people):
+        yield Text(
+            "{n} of {people:# annotator|# annotators} gave answers faster than anyone can read",
+            n=fast,
+            people=len(people),
         )
-    if signals.watched and (without := signals.answers - signals.measured):
-        said.append(
-            Text(
-                "{n:# answer has|# answers have} no signals, because JavaScript was off or failed", n=without
-            )
+    if watched and (without := sum(person.answers - person.measured for person in people)):
+        yield Text(
+            "{n:# answer has|# answers have} no signals, because JavaScript was off or failed", n=without
         )
-    if signals.trapped:
-        said.append(
-            Text(
-                "{n} of {people:# annotator|# annotators} gave the word that only hidden text asks for",
-                n=signals.hidden_word,
-                people=signals.trapped,
-            )
+    if trapped:
+        yield Text(
+            "{n} of {people:# annotator|# annotators} gave the word that only hidden text asks for",
+            n=sum(person.hidden_word > 0 for person in trapped),
+            people=len(trapped),
         )
-    if signals.declared:
-        said.append(
-            Text(
-                "{asked:# annotator|# annotators} declared whether they used AI: {some} for some answers, "
-                "{most} for most, {no} for none",
-                asked=sum(signals.declared.values()),
-                some=signals.declared.get("some", 0),
-                most=signals.declared.get("most", 0),
-                no=signals.declared.get("no", 0),
-            )
-        )
-    return tuple(said)
+    said = Counter(person.declared for person in people if person.declared)
+    if said:
+        yield Text(
+            "{asked:# annotator|# annotators} declared whether they used AI: {some} for some answers, "
+            "{most} for most, {no} for none",
+            asked=said.total(), some=said["some"], most=said["most"], no=said["no"],
+        )  # fmt: skip

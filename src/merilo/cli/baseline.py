@@ -38,19 +38,11 @@ def make(
     model: ComparedModels = None,
     arm: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column of arms, or 'files'.",
-            rich_help_panel=INPUT,
-        ),
+        typer.Option(metavar="COLUMN", help="The column of arms, or 'files'.", rich_help_panel=INPUT),
     ] = None,
     other: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Their answers elsewhere; repeatable.",
-            rich_help_panel=INPUT,
-        ),
+        typer.Option(metavar="FILE", help="Their answers elsewhere; repeatable.", rich_help_panel=INPUT),
     ] = None,
     settings: Settings,
     out: BaselineFolder = None,
@@ -81,14 +73,7 @@ def make(
     return finish(computed, out, force=force, details=details, json_to=json_to)
 
 
-def finish(
-    computed: Baseline,
-    out: Path | None,
-    *,
-    force: bool,
-    details: bool,
-    json_to: str | None,
-) -> int:
+def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, json_to: str | None) -> int:
     """Save and print a baseline; return the exit status.
 
     Args:

@@ -464,7 +464,7 @@ def _checked(study: PlannedBaseline) -> Iterator[Text]:
 def _signs(study: PlannedBaseline) -> Iterator[Text]:
     """Yield signs of help by AI."""
     record = study.record
-    signs = [*(signal_sentences(record.signals) if record.signals else ())]
+    signs = [*signal_sentences(record.signals)]
     for echo in record.echoes:
         who = Text(" ({names})", names=[person.annotator for person in echo.named]) if echo.named else ""
         signs.append(Text("{sentence}{who}", sentence=echo.sentence(), who=who))
