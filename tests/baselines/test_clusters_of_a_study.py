@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.baselines.item_fields import ItemClusters, fields_of, find_clusters
+from merilo.baselines.pool_items import ItemClusters, fields_of, find_clusters
 from merilo.errors import DataError
 from merilo.items import Item
 

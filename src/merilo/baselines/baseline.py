@@ -19,8 +19,8 @@ from merilo.baselines.baseline_tables import DoubtfulItems
 from merilo.baselines.estimates import Estimates, by_majority_alone
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.findings import SIMULATED
-from merilo.baselines.item_fields import ItemClusters
 from merilo.baselines.people_table import PeopleTable, people_table
+from merilo.baselines.pool_items import ItemClusters
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.row import Row
 from merilo.baselines.signal_counts import PersonSignals, count_signals

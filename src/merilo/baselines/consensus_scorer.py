@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.baselines.item_fields import ItemClusters
+from merilo.baselines.pool_items import ItemClusters
 from merilo.datasets.declaration import Dataset, undeclared, with_metric
 from merilo.errors import UsageError, argument
 from merilo.items import Item, ItemId

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.item_fields import fields_of, find_clusters
+from merilo.baselines.pool_items import fields_of, find_clusters
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, argument
 from merilo.estimate import Estimate

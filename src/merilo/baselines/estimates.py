@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
-from merilo.baselines.item_fields import column_of, field_tables, unknown_field
+from merilo.baselines.pool_items import column_of, field_tables, unknown_field
 from merilo.errors import UsageError, argument
 from merilo.estimate import Estimate
 from merilo.items import Item

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
     from merilo.baselines.estimates import Estimates
     from merilo.baselines.findings import Status
-    from merilo.baselines.item_fields import ItemClusters
+    from merilo.baselines.pool_items import ItemClusters
     from merilo.baselines.study_input import StudyInput
 
 

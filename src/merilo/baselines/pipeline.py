@@ -34,7 +34,7 @@ from merilo.baselines.estimates import (
 )
 from merilo.baselines.evidence import Decided, Evidence
 from merilo.baselines.findings import findings_of, status_of
-from merilo.baselines.item_fields import ItemClusters, field_tables, find_clusters, with_clusters
+from merilo.baselines.pool_items import ItemClusters, field_tables, find_clusters, with_clusters
 from merilo.baselines.population import estimate_dataset
 from merilo.baselines.study_input import StudyInput
 from merilo.datasets.declaration import Dataset, scored_elsewhere

@@ -15,7 +15,7 @@ from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.arms import EXPERTS
 from merilo.baselines.baseline import BASELINE_FILE, Baseline
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.item_fields import items_of_pool
+from merilo.baselines.pool_items import items_of_pool
 from merilo.baselines.published_folder import MANIFEST, load, manifest, tables
 from merilo.baselines.raw_files import CHANGES_FILE, RAW, publishable, raw_files
 from merilo.baselines.withholding import LEAST_ITEMS, is_closed, withheld

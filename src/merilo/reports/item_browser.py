@@ -25,8 +25,8 @@ from merilo.baselines.baseline import Baseline
 from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.evidence import Evidence
-from merilo.baselines.item_fields import metas
 from merilo.baselines.model_answers import Samples
+from merilo.baselines.pool_items import metas
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points
 from merilo.metrics.worth import item_points
