@@ -63,21 +63,11 @@ def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -
     for mine, other in ((acc, alone), (person, one), (found["agreement"], plain["agreement"])):
         assert width(mine["ci95"]) > width(other["ci95"])
     assert found["clusters"] == {
-        "field": "text",
-        "given_by": "option",
-        "items": 48,
-        "clusters": 12,
-        "items_without_field": 0,
-        "block": None,
-    }
+        "field": "text", "given_by": "option", "items": 48, "clusters": 12, "items_without_field": 0, "block": None,
+    }  # fmt: skip
     assert plain["clusters"] is None
     assert found["provenance"]["parameters"]["cluster"] == "text"
     assert "--cluster text" in found["provenance"]["command"]
-
-
-def test_the_table_names_the_clusters_beside_the_items(study: Path) -> None:
-    lines = made(study, "--cluster", "text", "--details").out
-    assert "48 items in 12 clusters" in " ".join(lines.split())
 
 
 def test_the_agreement_of_a_group_of_one_text_has_no_interval(study: Path) -> None:
@@ -100,31 +90,6 @@ def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Pa
         assert ours["p"] > other["p"]
 
 
-def test_an_unknown_field_names_those_there_are(study: Path) -> None:
-    outcome = made(study, "--cluster", "txt")
-    assert outcome.status == 2
-    assert (
-        "--cluster: there is no field 'txt' (did you mean 'text'? choose from: text, question, id)"
-        in outcome.complaint
-    )
-
-
-def test_clusters_of_one_item_each_are_no_error_and_change_nothing(study: Path) -> None:
-    outcome = made(study, "--cluster", "question", "--json", "-")
-    assert outcome.status == 0
-    assert outcome.json["metrics"] == made(study, "--json", "-").json["metrics"]
-
-
-def test_a_field_with_one_value_has_no_interval_over_items(study: Path) -> None:
-    whole = pl.read_csv(study / "answers.csv").with_columns(book=pl.lit("one"))
-    whole.write_csv(study / "answers.csv")
-    outcome = merilo(
-        "baseline", study / "answers.csv", "--item", "question", "--item", "book", "--cluster", "book"
-    )
-    assert outcome.status == 1
-    assert "--cluster book: all 48 items have the same value" in outcome.complaint
-
-
 def test_items_without_the_field_are_clusters_of_their_own(study: Path) -> None:
     gold = pl.read_csv(study / "gold.csv").with_row_index("row")
     topic = pl.when(pl.col("row") < 40).then(pl.format("topic {}", pl.col("row") // 8))
@@ -138,48 +103,35 @@ def items(n: int, **fields: list) -> pl.DataFrame:
     return pl.DataFrame({"item": range(1, n + 1), **fields}, schema_overrides={"item": pl.UInt32})
 
 
-def test_the_chosen_field_has_priority_over_the_declared_one() -> None:
+def test_the_chosen_field_has_priority_and_its_absence_is_told() -> None:
     table = items(4, text=["a", "a", "b", "b"], topic=["x", "x", "x", "y"])
     found = find_clusters("topic", "text", [1, 2, 3, 4], [table])
-    assert found is not None
     assert (found.field, found.declared, found.clusters) == ("topic", False, 2)
     assert find_clusters(None, None, [1, 2], [table]) is None
+    lacking = find_clusters(None, "premise", [1, 2], [table])
+    assert lacking == ItemClusters("premise", declared=True, items=2, clusters=0)
+    apart = find_clusters("text", None, [1, 3], [table])
+    assert (apart.clusters, apart.codes([1, 3])) == (2, None), "clusters of one item each change nothing"
 
 
 def test_inputs_come_before_meta_and_meta_can_be_named() -> None:
     table = fields_of(
         {n: Item(n, "", {"text": f"t{n % 2}"}, None, {"text": "m", "book": n // 3}) for n in (1, 2, 3, 4)}
     )
-    by_text = find_clusters("text", None, [1, 2, 3, 4], [table])
-    by_book = find_clusters("meta.book", None, [1, 2, 3, 4], [table])
-    assert by_text is not None
-    assert by_book is not None
-    assert dict(by_text.code or {}) == {1: 0, 2: 1, 3: 0, 4: 1}
-    assert by_book.clusters == 2
+    assert dict(find_clusters("text", None, [1, 2, 3, 4], [table]).code) == {1: 0, 2: 1, 3: 0, 4: 1}
+    assert find_clusters("meta.book", None, [1, 2, 3, 4], [table]).clusters == 2
     with pytest.raises(DataError, match="all 4 items have the same value"):
         find_clusters("meta.text", None, [1, 2, 3, 4], [table])
 
 
 def test_a_single_declared_dialogue_is_divided_into_blocks_of_neighbours() -> None:
-    table = items(430, dialog_id=["0"] * 430)
-    found = find_clusters(None, "dialog_id", [*range(1, 431)], [table])
-    assert found is not None
+    found = find_clusters(None, "dialog_id", [*range(1, 431)], [items(430, dialog_id=["0"] * 430)])
     assert (found.block, found.clusters) == (8, 54)
-    codes = found.codes(range(1, 431))
-    assert codes is not None
-    assert codes[:9].tolist() == [0] * 8 + [1]
-
-
-def test_a_declared_field_that_the_study_lacks_is_told() -> None:
-    found = find_clusters(None, "premise", [1, 2], [items(2, text=["a", "b"])])
-    assert found == ItemClusters("premise", declared=True, items=2, clusters=0)
+    assert found.codes(range(1, 431))[:9].tolist() == [0] * 8 + [1]
 
 
 def test_control_items_get_clusters_of_their_own() -> None:
-    found = find_clusters("text", None, [2, 3, 4], [items(4, text=["a", "b", "b", "c"])])
-    assert found is not None
-    codes = found.codes([1, 2, 3, 4])
-    assert codes is not None
+    codes = find_clusters("text", None, [2, 3, 4], [items(4, text=["a", "b", "b", "c"])]).codes([1, 2, 3, 4])
     assert codes[1] == codes[2]
     assert len(set(codes.tolist())) == 3
 

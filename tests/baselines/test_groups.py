@@ -1,6 +1,5 @@
 """Agreement on a scale, and groups of items, through the command."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -121,31 +120,3 @@ def test_on_an_ordered_level_auto_is_the_weighted_median_if_the_order_is_known(t
     outcome = merilo("baseline", named, "--aggregator", "auto", "--level", "ordinal")
     assert outcome.status == 2
     assert "order" in outcome.complaint
-
-
-def test_the_interval_level_refuses_words(tmp_path: Path) -> None:
-    pool = written(tmp_path / "p.tsv", toloka([row("q", "yes", f"w{p}") for p in range(3)]))
-    outcome = merilo("baseline", pool, "--level", "interval")
-    assert outcome.status == 2
-    assert "'yes' is not a number" in outcome.complaint
-
-
-def test_alpha_of_the_pools_is_that_of_the_reference(pools: Path) -> None:
-    import krippendorff
-
-    paths = sorted((pools / "bps").glob("*.tsv"))
-    found = merilo("baseline", *paths, "--min-control-accuracy", "0", "--json", "-").json["agreement"]
-    answers: dict[tuple[str, str], int] = {}
-    for path in paths:
-        with path.open(encoding="utf-8", newline="") as stream:
-            for line in csv.DictReader(stream, delimiter="\t"):
-                if not line["GOLDEN:correct"]:
-                    answers[line["ASSIGNMENT:worker_id"], line["INPUT:parentheses"]] = int(
-                        line["OUTPUT:correct"]
-                    )
-    people, items = (sorted({key[k] for key in answers}) for k in range(2))
-    table = np.full((len(people), len(items)), np.nan)
-    for (person, item), label in answers.items():
-        table[people.index(person), items.index(item)] = label
-    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="nominal")
-    assert found["krippendorff_alpha"] == pytest.approx(expected, abs=1e-6)

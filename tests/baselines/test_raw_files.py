@@ -59,18 +59,15 @@ def test_the_raw_answers_are_restored_exactly(tmp_path: Path) -> None:
     assert found.gold.answers["gold"].to_list() == ["y", "n", "-x"]
 
 
-def test_annotators_have_pseudonyms(tmp_path: Path) -> None:
-    found, _ = read_raw(saved(tmp_path))
-    assert found.responses.table["respondent"].str.starts_with(PREFIX).all()
-    assert found.skills is not None
-    assert sorted(found.skills["skill"]) == [12.5, 90.0]
-
-
-def test_no_file_names_an_annotator_of_the_platform(tmp_path: Path) -> None:
+def test_annotators_have_pseudonyms_in_every_file(tmp_path: Path) -> None:
     table = ANSWERS.with_columns(worker="platform-id-" + pl.col("worker"))
-    merilo.baseline(table, gold=GOLD).save(tmp_path / "base")
+    skills = {"platform-id-a": 90.0, "platform-id-b": 12.5}
+    merilo.baseline(table, gold=GOLD, skills=skills).save(tmp_path / "base")
+    found, _ = read_raw(tmp_path / "base" / "raw")
+    assert found.responses.table["respondent"].str.starts_with(PREFIX).all()
+    assert sorted(found.skills["skill"]) == [12.5, 90.0]
     texts = [path.read_text() for path in (tmp_path / "base" / "raw").iterdir()]
-    assert len(texts) == 5
+    assert len(texts) == 6
     assert not [text for text in texts if "platform-id" in text]
 
 
