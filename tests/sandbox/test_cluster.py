@@ -13,7 +13,7 @@ from merilo.errors import UsageError
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Job, Step, run_job
-from merilo.sandbox.ledger import Ending, open_ledger
+from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits, Outcome, Program
 from merilo.settings import ProgramSettings
@@ -79,10 +79,12 @@ def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     found = []
     for jails in (JAILS, Jails(JAILS.limits)):
         with open_ledger(None, {}) as ledger:
-            run_job(job, ledger, jails.open, steps.append)
-            found.append({key: (one.result, one.error, one.attempts) for key, one in ledger.verdicts.items()})
+            run_job(job, ledger, jails, steps.append)
+            found.append(
+                {key: (one.outcome, one.error, one.attempts) for key, one in ledger.verdicts.items()}
+            )
     assert found[0] == found[1]
-    assert sum(result is Ending.PASSED for result, _, _ in found[0].values()) == 1
+    assert sum(result is Outcome.PASSED for result, _, _ in found[0].values()) == 1
     assert sum(step.generations for step in steps if not step.quiet) == 2 * len(texts)
 
 
@@ -101,14 +103,18 @@ def test_each_program_is_run_exactly_once_though_a_machine_is_lost(cluster):
     assert sorted(seen, key=int) == [str(number) for number in range(200)]
 
 
-def actors(cluster) -> list[int]:
-    """The processes that hold workers, on all machines."""
+def workers(cluster) -> list[int]:
+    """The processes that run batches, on all machines."""
     found = []
     for machine in cluster.list_all_nodes():
         for raylet in machine.all_processes["raylet"]:
             for pid in descendants(raylet.process.pid):
                 with contextlib.suppress(OSError):
-                    if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Node"):
+                    if (
+                        Path(f"/proc/{pid}/cmdline")
+                        .read_bytes()
+                        .startswith((b"ray::_run_batch", b"ray::IDLE"))
+                    ):
                         found.append(pid)
     return found
 
@@ -120,7 +126,7 @@ def test_each_program_is_run_exactly_once_though_every_worker_is_lost_with_the_l
         for execution in executor.run(programs(20)):
             seen.append(execution.id)
             if len(seen) == 4:
-                lost = actors(cluster)
+                lost = workers(cluster)
                 for pid in lost:
                     os.kill(pid, signal.SIGKILL)
     assert lost

@@ -11,7 +11,7 @@ from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.sandbox.inside import codec
+from merilo.sandbox.inside import messages
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers().map(lambda n: n * 10**50), st.floats(allow_nan=False),
@@ -44,7 +44,7 @@ def types_of(value: object) -> object:
 
 @given(VALUES)
 def test_a_plain_value_comes_back_as_it_was(value: object) -> None:
-    back = codec.loads(codec.dumps(value))
+    back = messages.loads(messages.dumps(value))
     assert back == value
     assert types_of(back) == types_of(value)
 
@@ -52,8 +52,8 @@ def test_a_plain_value_comes_back_as_it_was(value: object) -> None:
 @given(st.one_of(st.binary(), st.text().map(lambda text: text.encode("utf-8", "surrogatepass"))))
 def test_any_bytes_are_a_value_or_refused(raw: bytes) -> None:
     try:
-        codec.loads(raw)
-    except codec.NotPlainError:
+        messages.loads(raw)
+    except messages.NotPlainError:
         return
 
 
@@ -65,24 +65,24 @@ def test_any_bytes_are_a_value_or_refused(raw: bytes) -> None:
 )
 def test_any_json_is_a_value_or_refused(data: object) -> None:
     try:
-        codec.loads(json.dumps(data))
-    except codec.NotPlainError:
+        messages.loads(json.dumps(data))
+    except messages.NotPlainError:
         return
 
 
 def test_not_a_number_crosses() -> None:
-    value = codec.loads(codec.dumps([math.nan, -math.inf]))
+    value = messages.loads(messages.dumps([math.nan, -math.inf]))
     assert isinstance(value, list)
     assert math.isnan(value[0])
     assert value[1] == -math.inf
 
 
 def test_an_object_is_refused_or_crosses_as_something_opaque() -> None:
-    with pytest.raises(codec.NotPlainError):
-        codec.dumps([object()])
-    opaque = codec.loads(codec.dumps([ValueError("x")], opaque=True))
+    with pytest.raises(messages.NotPlainError):
+        messages.dumps([object()])
+    opaque = messages.loads(messages.dumps([ValueError("x")], opaque=True))
     assert isinstance(opaque, list)
-    assert isinstance(opaque[0], codec.Opaque)
+    assert isinstance(opaque[0], messages.Opaque)
     assert opaque[0] != ValueError("x")
     assert opaque[0].kind == "ValueError"
     with pytest.raises(TypeError):
@@ -100,14 +100,14 @@ def test_an_object_is_refused_or_crosses_as_something_opaque() -> None:
 )
 def test_a_number_that_is_none_is_refused_or_plain(text: str) -> None:
     try:
-        assert codec.loads(text) == 0
-    except codec.NotPlainError:
+        assert messages.loads(text) == 0
+    except messages.NotPlainError:
         return
 
 
 @every("value", [bytearray(b"ab"), memoryview(b"ab")])
 def test_bytes_that_can_be_changed_cross_as_bytes(value: bytearray | memoryview) -> None:
-    assert codec.loads(codec.dumps(value)) == b"ab"
+    assert messages.loads(messages.dumps(value)) == b"ab"
 
 
 @every(
@@ -115,7 +115,7 @@ def test_bytes_that_can_be_changed_cross_as_bytes(value: bytearray | memoryview)
     [(np.bool_(1), True), (np.int8(5), 5), (np.float32(0.5), 0.5), (np.complex64(1j), 1j), (np.array(7), 7)],
 )
 def test_numbers_of_numpy_cross_as_pythons(value: object, plain_value: object) -> None:
-    back = codec.loads(codec.dumps(value, opaque=True))
+    back = messages.loads(messages.dumps(value, opaque=True))
     assert back == plain_value
     assert type(back) is type(plain_value)
 
@@ -126,8 +126,8 @@ def test_numbers_of_numpy_cross_as_pythons(value: object, plain_value: object) -
     ids=lambda collection: type(collection).__name__,
 )
 def test_what_is_collected_elsewhere_is_iterated_and_equals_nothing(collection: object) -> None:
-    there = codec.loads(codec.dumps(collection, opaque=True))
-    assert isinstance(there, codec.Collected)
+    there = messages.loads(messages.dumps(collection, opaque=True))
+    assert isinstance(there, messages.Collected)
     assert list(there) == sorted(there) == [1, 2]
     assert len(there) == 2
     assert there not in ([1, 2], (1, 2), {1, 2}, deque([1, 2]))
@@ -140,11 +140,11 @@ def test_a_type_of_the_programs_own_is_not_iterated() -> None:
         def __iter__(self):
             raise AssertionError
 
-    assert type(codec.loads(codec.dumps(Endless(), opaque=True))) is codec.Opaque
+    assert type(messages.loads(messages.dumps(Endless(), opaque=True))) is messages.Opaque
 
 
 def test_a_value_without_end_is_refused() -> None:
     endless: list[object] = []
     endless.append(endless)
-    with pytest.raises(codec.NotPlainError, match="deeply"):
-        codec.dumps(endless)
+    with pytest.raises(messages.NotPlainError, match="deeply"):
+        messages.dumps(endless)

@@ -16,11 +16,10 @@ from sandbox_arena import jail_or_skip, jailed, preceded, unjailed
 
 from merilo.errors import UsageError
 from merilo.sandbox.backends import Bubblewrap, Start
-from merilo.sandbox.doctor import Attempt, examine, targets
+from merilo.sandbox.doctor import PROBES, Attempt, Sign, examine, targets
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import Pool
-from merilo.sandbox.probes import PROBES, Sign
-from merilo.sandbox.program import CallResult, Execution, Limits, Outcome
+from merilo.sandbox.program import Execution, Limits, Outcome
 
 LIMITS = Limits(wall_seconds=2, memory_bytes=256 << 20)
 
@@ -123,10 +122,10 @@ def test_a_jail_without_a_filter_and_with_the_machines_network_is_found_out() ->
 
 
 def test_every_sign_of_harm_is_seen() -> None:
-    nothing = Execution("probe", Outcome.EXCEPTION, (CallResult(Outcome.EXCEPTION),))
+    nothing = Execution("probe", Outcome.EXCEPTION, (None,))
 
     def said(text: str) -> Execution:
-        return Execution("probe", Outcome.COMPLETED, (CallResult(Outcome.COMPLETED, text),))
+        return Execution("probe", Outcome.COMPLETED, (text,))
 
     with targets() as aims:
         assert not any(aims.shows(sign, nothing) for sign in Sign)
@@ -155,7 +154,7 @@ class Untidy(Bubblewrap):
     """A jail whose worker does not clear away what a program has written."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        code = "from merilo.sandbox.inside.scratch import Scratch; Scratch.sweep = lambda self: None"
+        code = "from merilo.sandbox.inside.worker import Scratch; Scratch.sweep = lambda self: None"
         return preceded(super().start(number, limits), code)
 
 

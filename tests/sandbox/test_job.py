@@ -10,13 +10,12 @@ import pytest
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.datasets import examples
-from merilo.errors import DataError, InputError
+from merilo.errors import InputError
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import Job, Step, run_job
-from merilo.sandbox.ledger import Ending, open_ledger
+from merilo.sandbox.job import Job, Step, run_job, tally_job, write_generations, write_outputs
+from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
-from merilo.sandbox.program import Limits
-from merilo.sandbox.results import tally_job, write_generations, write_outputs
+from merilo.sandbox.program import Limits, Outcome
 
 EXAMPLES = Path(examples.__path__[0])
 
@@ -45,7 +44,7 @@ class Judged:
         job = Job(self.problems, completions, count_completions(completions, self.problems), retries)
         with open_ledger(ledger, {"retries": retries}) as book:
             self.resumed = book.resumed
-            self.entries = run_job(job, book, jails.open)
+            self.entries = run_job(job, book, jails)
             self.verdicts = dict(book.verdicts)
             write_generations(completions.with_name("generations.jsonl"), self.entries, book)
             if all(isinstance(problem.tests, tuple) for problem in self.problems.values()):
@@ -69,7 +68,7 @@ def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
         assert found_result == result, text
         assert not error or found_error == error, text
     assert judged.tally.problems[0].passed == 2
-    assert judged.tally.results == Counter(Ending(result) for _, result, _ in ENDINGS)
+    assert judged.tally.results == Counter(Outcome(result) for _, result, _ in ENDINGS)
     assert judged.tally.exceptions == {"ValueError": 1, "NameError": 1}
 
 
@@ -104,22 +103,14 @@ def test_a_file_that_is_changed_while_it_is_scored_has_no_score(tmp_path, data):
     census = count_completions(path, problems)
     write_lines(path, completion(1, "    return 2 * x"), completion(1, "    return x"))
     with open_ledger(None, {}) as book, pytest.raises(InputError, match=r"c\.jsonl: was changed while"):
-        run_job(Job(problems, path, census), book, JAILS.open)
-
-
-def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path):
-    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
-    folder = tmp_path / "results"
-    with open_ledger(None, {}) as book, pytest.raises(DataError, match="has no outputs"):
-        write_outputs(folder / "outputs.json", read_problems(data), [], book)
-    assert list(folder.iterdir()) == []
+        run_job(Job(problems, path, census), book, JAILS)
 
 
 def test_a_closed_test_is_run_and_not_judged(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"), completion(1, "    return y"))
     judged = Judged(data, path, retries=1)
-    assert judged.tally.results == {Ending.NOT_JUDGED: 1, Ending.EXCEPTION: 1}
+    assert judged.tally.results == {Outcome.NOT_JUDGED: 1, Outcome.EXCEPTION: 1}
     assert [line["attempts"] for line in judged.generations] == [1, 2]
     assert json.loads((tmp_path / "outputs.json").read_text())["data"]["test"][0]["outputs"] == [
         ["2", "abab"],
@@ -164,11 +155,12 @@ def test_a_second_try_has_quiet_around_it(tmp_path, data):
     """Half of the workers, and not before all first tries are over."""
     opened = []
 
-    @contextmanager
-    def open_executor(workers, *, quiet):
-        with JAILS.open(workers, quiet=quiet) as pool:
-            opened.append((pool.workers, len(book.verdicts)))
-            yield pool
+    class Watched(Jails):
+        @contextmanager
+        def open(self, workers, *, quiet):
+            with super().open(workers, quiet=quiet) as pool:
+                opened.append((pool.workers, len(book.verdicts)))
+                yield pool
 
     texts = ["    while True: pass", "    return 2 * x", "    return x"]
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
@@ -176,7 +168,7 @@ def test_a_second_try_has_quiet_around_it(tmp_path, data):
     job = Job(problems, path, count_completions(path, problems), workers=4)
     steps: list[Step] = []
     with open_ledger(None, {}) as book:
-        run_job(job, book, open_executor, steps.append)
+        run_job(job, book, Watched(JAILS.limits), steps.append)
     assert opened == [(4, 0), (2, 3)]
     assert [(step.generations, step.total) for step in steps if not step.quiet] == [(1, 3)] * 3
     assert [(step.generations, step.total) for step in steps if step.quiet] == [(1, 1)]
@@ -228,7 +220,7 @@ def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data)
     header, first, second = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(header + first + second[:-1])
     (stored,) = Judged(data, path, ledger).verdicts.values()
-    assert (stored.attempts, stored.result) == (2, Ending.TIMEOUT)
+    assert (stored.attempts, stored.outcome) == (2, Outcome.TIMEOUT)
     assert len(ledger.read_bytes().splitlines()) == 3
 
 
@@ -243,7 +235,7 @@ def test_the_solutions_of_our_own_problems_pass(tmp_path, name):
     path = write_lines(
         tmp_path / "c.jsonl", *[completion(number, text) for number, text in solutions.items()]
     )
-    assert Judged(data, path).tally.results == {Ending.PASSED: len(solutions)}
+    assert Judged(data, path).tally.results == {Outcome.PASSED: len(solutions)}
 
 
 @pytest.mark.thorough
@@ -259,4 +251,4 @@ def test_the_solutions_of_human_eval_pass(tmp_path):
     jails = Jails(
         Limits(wall_seconds=10.0)
     )  # one problem alone takes a tenth of a second, and more on a busy machine
-    assert Judged(data, path, jails=jails).tally.results == {Ending.PASSED: 164}
+    assert Judged(data, path, jails=jails).tally.results == {Outcome.PASSED: 164}

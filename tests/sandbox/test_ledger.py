@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, Ending, Verdict, open_ledger
+from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, open_ledger
+from merilo.sandbox.program import Execution, Outcome
 
 HEADER = {"completions": "abc", "timeout": 3.0}
 
@@ -20,18 +21,18 @@ HEADER = {"completions": "abc", "timeout": 3.0}
 def keep(path, *verdicts, header=HEADER):
     with open_ledger(path, header) as ledger:
         for key, result in verdicts:
-            ledger.append(key, "1", Verdict(result, "ValueError", "no", ("1", None), 0.5))
+            ledger.append("1", Execution(key, result, ("1", None), "ValueError", "no", 0.5))
         return dict(ledger.verdicts)
 
 
 def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    before = keep(path, ("a", Ending.PASSED), ("b", Ending.EXCEPTION))
+    before = keep(path, ("a", Outcome.PASSED), ("b", Outcome.EXCEPTION))
     with open_ledger(path, HEADER) as ledger:
         assert ledger.verdicts == before
         assert ledger.resumed == 2
         assert ledger.texts("b") == ["1", None]
-        ledger.append("c", "1", Verdict(Ending.TIMEOUT, texts=("5",)))
+        ledger.append("1", Execution("c", Outcome.TIMEOUT, ("5",)))
         assert ledger.texts("a") == ["1", None]
         assert ledger.texts("c") == ["5"]
     assert set(keep(path)) == {"a", "b", "c"}
@@ -39,9 +40,9 @@ def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
 
 def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Ending.TIMEOUT))
-    stored = keep(path, ("a", Ending.PASSED))["a"]
-    assert (stored.first, stored.result, stored.attempts) == (Ending.TIMEOUT, Ending.PASSED, 2)
+    keep(path, ("a", Outcome.TIMEOUT))
+    stored = keep(path, ("a", Outcome.PASSED))["a"]
+    assert (stored.first, stored.outcome, stored.attempts) == (Outcome.TIMEOUT, Outcome.PASSED, 2)
     assert keep(path)["a"] == stored
 
 
@@ -50,13 +51,13 @@ def test_a_header_that_was_cut_off_is_written_again(tmp_path, length):
     path = tmp_path / "verdicts.jsonl"
     keep(path)
     os.truncate(path, length)
-    assert set(keep(path, ("a", Ending.PASSED))) == {"a"} == set(keep(path))
+    assert set(keep(path, ("a", Outcome.PASSED))) == {"a"} == set(keep(path))
 
 
 def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    many = [(str(number), Ending.PASSED) for number in range(200)]
+    many = [(str(number), Outcome.PASSED) for number in range(200)]
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(
@@ -78,41 +79,42 @@ def test_a_disk_that_is_full_at_the_last_line_is_said_too(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
     try:
         with pytest.raises(OutputError, match=r"verdicts.jsonl: the verdicts cannot be written"):
-            keep(path, ("a", Ending.PASSED))
+            keep(path, ("a", Outcome.PASSED))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert keep(path) == {}
 
 
-verdicts = st.builds(
-    Verdict,
-    st.sampled_from(Ending),
+executions = st.builds(
+    Execution,
+    st.sampled_from("abc"),
+    st.sampled_from(Outcome),
+    st.lists(st.none() | st.text(st.characters(codec=None)), max_size=3).map(tuple),
     st.text(),
     st.text(st.characters(codec=None)),
-    st.lists(st.none() | st.text(st.characters(codec=None)), max_size=3).map(tuple),
     st.floats(0, 10),
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), verdicts), max_size=5), st.data())
+@given(st.lists(executions, max_size=5), st.data())
 @settings(deadline=None)
 def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, data):
     path = tmp_path_factory.mktemp("ledger") / "verdicts.jsonl"
     with open_ledger(path, HEADER) as ledger:
-        for key, verdict in kept:
-            ledger.append(key, "1", verdict)
+        for execution in kept:
+            ledger.append("1", execution)
     whole = path.read_bytes()
     size = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:size])
     left = max(0, whole[:size].count(b"\n") - 1)
     with open_ledger(path, HEADER) as ledger:
         assert sum(stored.attempts for stored in ledger.verdicts.values()) == left
-        last = dict(kept[:left])
-        for key, verdict in last.items():
-            assert ledger.texts(key) == list(verdict.texts)
-            assert ledger.verdicts[key].error == verdict.error
-        for key, verdict in kept[left:]:
-            ledger.append(key, "1", verdict)
+        last = {execution.id: execution for execution in kept[:left]}
+        for key, execution in last.items():
+            assert ledger.texts(key) == list(execution.texts)
+            assert ledger.verdicts[key].error == execution.error
+        for execution in kept[left:]:
+            ledger.append("1", execution)
     with open_ledger(path, HEADER) as ledger:
         assert sum(stored.attempts for stored in ledger.verdicts.values()) == len(kept)
     assert path.read_bytes() == whole
@@ -129,7 +131,7 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
 )
 def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Ending.PASSED))
+    keep(path, ("a", Outcome.PASSED))
     with pytest.raises(
         UsageError, match=r"holds the verdicts of another job: .* was .* and is now .*; choose another"
     ):
@@ -162,7 +164,7 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
 
 def test_a_line_that_is_no_verdict_is_named(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Ending.PASSED))
+    keep(path, ("a", Outcome.PASSED))
     with path.open("a") as stream:
         stream.write(json.dumps({"program": "b", "result": "guessed", "error": ""}) + "\n")
     with pytest.raises(InputError, match="row 3: is not a verdict written by this version"):
@@ -187,8 +189,8 @@ def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart
     header = HEADER | {"answers": SHORTENED}
     long = ["\x01" * 300_000, "\x01" * 300_000 + "\ud800", None, "short"]
     with open_ledger(path, header) as ledger:
-        ledger.append("a", "1", Verdict(Ending.WRONG_ANSWER, texts=("right", *long)))
-        ledger.append("b", "1", Verdict(Ending.WRONG_ANSWER, texts=("x" * LONGEST_ANSWERS, "y")))
+        ledger.append("1", Execution("a", Outcome.WRONG_ANSWER, ("right", *long)))
+        ledger.append("1", Execution("b", Outcome.WRONG_ANSWER, ("x" * LONGEST_ANSWERS, "y")))
         with pytest.raises(UsageError, match="stores long answers shortened, but they are needed in full"):
             ledger.texts("a")
     first, second = (json.loads(line)["texts"] for line in path.read_text().splitlines()[1:])
@@ -219,7 +221,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 def test_without_a_path_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with open_ledger(None, HEADER) as ledger:
-        ledger.append("a", "1", Verdict(Ending.PASSED, texts=("1",)))
+        ledger.append("1", Execution("a", Outcome.PASSED, ("1",)))
         assert ledger.texts("a") == ["1"]
         assert not list(tmp_path.iterdir())
 
@@ -229,12 +231,12 @@ def test_what_was_appended_survives_a_killed_writer(tmp_path):
     writer = f"""
 import os, signal, pathlib
 from merilo.sandbox.ledger import open_ledger
-from merilo.sandbox.ledger import Ending, Verdict
+from merilo.sandbox.program import Execution, Outcome
 with open_ledger(pathlib.Path({str(path)!r}), {HEADER!r}) as ledger:
     for number in range(300):
-        ledger.append(str(number), "1", Verdict(Ending.PASSED))
+        ledger.append("1", Execution(str(number), Outcome.PASSED))
     ledger.sync()
-    ledger.append("last", "1", Verdict(Ending.PASSED))
+    ledger.append("1", Execution("last", Outcome.PASSED))
     os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(

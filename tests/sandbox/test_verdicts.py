@@ -1,69 +1,59 @@
 """The verdict is the first test's that was not right; nothing that a program says makes it pass."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.metrics.pass_at_k import is_right
 from merilo.sandbox.extraction import Stub
-from merilo.sandbox.ledger import Ending, judge_execution
+from merilo.sandbox.ledger import judged
 from merilo.sandbox.problems import Problem
-from merilo.sandbox.program import CallResult, Check, Execution, Outcome
+from merilo.sandbox.program import Check, Execution, Outcome
 
 STUB = Stub.read("def f(x):", "f")
 TEXTS = st.sampled_from(["1", "2", ""])
-FAILURES = sorted(set(Outcome) - {Outcome.COMPLETED}, key=lambda outcome: outcome.value)
-ANSWERS = st.one_of(
-    st.builds(CallResult, st.just(Outcome.COMPLETED), TEXTS),
-    st.builds(CallResult, st.sampled_from(FAILURES), st.none(), st.sampled_from(["ValueError", ""])),
+VERDICTS = {Outcome.PASSED, Outcome.WRONG_ANSWER, Outcome.NOT_JUDGED, Outcome.TOO_LONG}
+FAILURES = sorted(
+    set(Outcome) - VERDICTS - {Outcome.COMPLETED, Outcome.REFUSED}, key=lambda outcome: outcome.value
 )
 
 
 @st.composite
-def judged(draw: st.DrawFn) -> tuple[Problem, Execution]:
+def executions(draw: st.DrawFn) -> tuple[Problem, Execution]:
     gold = tuple(draw(st.lists(TEXTS, min_size=1, max_size=4)))
-    answers = tuple(draw(st.lists(ANSWERS, max_size=5)))
-    failed = [answer.outcome for answer in answers if answer.outcome is not Outcome.COMPLETED]
-    outcome = failed[0] if failed else draw(st.sampled_from(Outcome)) if not answers else Outcome.COMPLETED
+    texts = tuple(draw(st.tuples(*[TEXTS | st.none()] * len(gold))))
+    failed = None in texts
+    outcome = draw(st.sampled_from(FAILURES)) if failed else Outcome.COMPLETED
     calls = tuple({"x": number} for number in range(len(gold)))
-    return Problem(1, STUB, calls, gold), Execution("a", outcome, answers)
+    return Problem(1, STUB, calls, gold), Execution("a", outcome, texts, "ValueError" if failed else "")
 
 
-@given(judged())
-def test_a_program_passes_exactly_when_every_answer_is_the_gold(case):
+@given(executions())
+def test_a_program_passes_exactly_when_every_answer_is_the_gold_and_else_ends_as_its_first_wrong_test(case):
     problem, execution = case
-    verdict = judge_execution(problem, execution)
-    assert verdict.passed == is_right(execution.texts, problem.gold)
-    assert verdict.texts == execution.texts
-
-
-@given(judged())
-def test_the_first_test_that_is_not_right_says_how_it_ended(case):
-    problem, execution = case
-    verdict = judge_execution(problem, execution)
-    for answer, gold in zip(execution.answers, problem.gold, strict=False):
-        if answer.outcome is not Outcome.COMPLETED:
-            expected = (
-                Ending.WRONG_ANSWER if answer.outcome is Outcome.REFUSED else Ending(answer.outcome.value)
+    verdict = judged(problem, execution)
+    assert (verdict.outcome is Outcome.PASSED) == (execution.texts == problem.gold)
+    assert replace(verdict, outcome=execution.outcome, error=execution.error) == execution
+    for text, gold in zip(execution.texts, problem.gold, strict=True):
+        if text != gold:
+            wrong = Outcome.WRONG_ANSWER, ""
+            assert (verdict.outcome, verdict.error) == (
+                (execution.outcome, execution.error) if text is None else wrong
             )
-            assert (verdict.result, verdict.error) == (expected, answer.error)
-            return
-        if answer.text != gold:
-            assert verdict.result is Ending.WRONG_ANSWER
             return
 
 
-@given(st.sampled_from(Outcome), st.sampled_from(["NameError", ""]))
-def test_a_check_passes_exactly_when_it_returned(outcome, error):
+@given(st.sampled_from(sorted(set(Outcome) - VERDICTS, key=lambda outcome: outcome.value)))
+def test_a_check_passes_exactly_when_it_returned(outcome):
     problem = Problem("HumanEval/0", STUB, Check("def check(candidate): ..."), ())
-    verdict = judge_execution(problem, Execution("a", outcome, (), error))
-    assert verdict.passed == (outcome is Outcome.COMPLETED)
-    assert verdict.error == error
+    verdict = judged(problem, Execution("a", outcome, (), "NameError"))
+    expected = {Outcome.COMPLETED: Outcome.PASSED, Outcome.REFUSED: Outcome.WRONG_ANSWER}
+    assert (verdict.outcome, verdict.error) == (expected.get(outcome, outcome), "NameError")
 
 
-@given(judged())
+@given(executions())
 def test_without_gold_nothing_passes(case):
     problem, execution = case
-    closed = Problem(problem.id, problem.stub, problem.tests, None)
-    verdict = judge_execution(closed, execution)
-    assert not verdict.passed
-    assert (verdict.result is Ending.NOT_JUDGED) == (execution.outcome is Outcome.COMPLETED)
+    verdict = judged(replace(problem, gold=None), execution)
+    completed = execution.outcome is Outcome.COMPLETED
+    assert verdict.outcome is (Outcome.NOT_JUDGED if completed else execution.outcome)

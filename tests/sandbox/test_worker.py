@@ -11,7 +11,7 @@ from sandbox_arena import asked, jail_or_skip, jailed, only, unjailed
 
 import merilo
 from merilo.sandbox.backends import ENVIRONMENT, NoJail
-from merilo.sandbox.inside import framing
+from merilo.sandbox.inside import messages
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
@@ -122,11 +122,13 @@ MESSAGES = st.lists(st.binary(max_size=9000), max_size=6)
 
 
 @given(MESSAGES, st.lists(st.integers(1, 5000), min_size=1, max_size=8))
-def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes], cuts: list[int]) -> None:
+def test_a_stream_gives_the_messages_however_they_are_cut(
+    sent_messages: list[bytes], cuts: list[int]
+) -> None:
     reading, writing = os.pipe()
     try:
-        sent = b"".join(map(framing.frame, messages))
-        stream = framing.Stream(reading)
+        sent = b"".join(map(messages.frame, sent_messages))
+        stream = messages.Stream(reading)
         found: list[bytes | None] = []
         for cut in cuts:
             os.write(writing, sent[:cut])
@@ -136,8 +138,8 @@ def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes],
             sent = sent[4096:]
         os.close(writing)
         writing = -1
-        found = [stream.read() for _ in messages]
-        assert found == messages
+        found = [stream.read() for _ in sent_messages]
+        assert found == sent_messages
         assert stream.read() is None
     finally:
         os.close(reading)
@@ -156,11 +158,11 @@ def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes],
 )
 def test_a_stream_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:
     reading, writing = os.pipe()
-    os.write(writing, framing.frame(b"first") + sent)
+    os.write(writing, messages.frame(b"first") + sent)
     os.close(writing)
-    stream = framing.Stream(reading)
+    stream = messages.Stream(reading)
     assert stream.read(100) == b"first"
-    with pytest.raises(framing.BrokenFrameError, match=complaint):
+    with pytest.raises(messages.BrokenFrameError, match=complaint):
         stream.read(100)
     os.close(reading)
 

@@ -22,10 +22,10 @@ from merilo.errors import DataError, MissingPartError
 from merilo.metrics.answers import has_gold
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import Job, run_job
-from merilo.sandbox.ledger import SHORTENED, Ending, open_ledger
+from merilo.sandbox.job import TOO_LONG, Job, run_job
+from merilo.sandbox.ledger import SHORTENED, open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
-from merilo.sandbox.program import Limits
+from merilo.sandbox.program import Limits, Outcome
 from merilo.strict_json import Json, json_lines
 from merilo.studies.collected import answers_file
 from merilo.studies.plan_types import ITEMS_FILE
@@ -117,14 +117,14 @@ def _judged(folder: StudyFolder, asked: Mapping[Asked, Json]) -> dict[Asked, dic
         census = count_completions(completions, known)
         header: dict[str, Json] = {"completions": census.sha256, **jail, "retries": 0}
         with open_ledger(None, header, {"answers": SHORTENED}) as ledger:
-            entries = run_job(Job(known, completions, census), ledger, jails.open)
+            entries = run_job(Job(known, completions, census), ledger, jails)
             endings = [
-                Ending.TOO_LONG if entry.key is None else ledger.verdicts[entry.key].result
+                TOO_LONG.outcome if entry.key is None else ledger.verdicts[entry.key].outcome
                 for entry in entries
             ]
     return {
         (program, item): {
-            "answer": PASSED if ending is Ending.PASSED else FAILED,
+            "answer": PASSED if ending is Outcome.PASSED else FAILED,
             "program": program,
             "ending": ending.value,
             "item": item,

@@ -11,7 +11,8 @@ from merilo.estimate import Estimate
 from merilo.people.influence import person_influence
 from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
-from merilo.sandbox.ledger import Ending, StoredVerdict
+from merilo.sandbox.ledger import Verdict
+from merilo.sandbox.program import Outcome
 from merilo.statistics.crossed import crossed
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
@@ -70,7 +71,7 @@ class Authors:
         }
 
 
-def authors(entries: Sequence[Entry], verdicts: Mapping[str, StoredVerdict]) -> Authors | None:
+def authors(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> Authors | None:
     """Group a job's programs by the people who wrote them.
 
     Args:
@@ -97,5 +98,5 @@ def authors(entries: Sequence[Entry], verdicts: Mapping[str, StoredVerdict]) -> 
     return Authors(tuple(people), crossed(value, influence).estimate("pass@1", len(items)))
 
 
-def _passed(entry: Entry, verdicts: Mapping[str, StoredVerdict]) -> bool:
-    return entry.key is not None and verdicts[entry.key].result is Ending.PASSED
+def _passed(entry: Entry, verdicts: Mapping[str, Verdict]) -> bool:
+    return entry.key is not None and verdicts[entry.key].outcome is Outcome.PASSED

@@ -18,18 +18,21 @@ from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
 from merilo.metrics.metric import Score
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import Entry, Job, Step, run_job
-from merilo.sandbox.ledger import SHORTENED, Ending, Ledger, open_ledger
-from merilo.sandbox.problems import LONGEST_COMPLETION, Census, Problem, count_completions, read_problems
-from merilo.sandbox.program import Check, Limits, new_judge_seed
-from merilo.sandbox.results import (
+from merilo.sandbox.job import (
+    Entry,
+    Job,
     JobTally,
     ProblemTally,
+    Step,
+    run_job,
     tally_job,
     unanswered,
     write_generations,
     write_outputs,
 )
+from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
+from merilo.sandbox.problems import LONGEST_COMPLETION, Census, Problem, count_completions, read_problems
+from merilo.sandbox.program import Check, Limits, Outcome, new_judge_seed
 from merilo.settings import ProgramSettings
 from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
@@ -109,7 +112,7 @@ class ProgramScores:
         }
 
 
-def _outcomes(results: Counter[Ending]) -> dict[str, Json]:
+def _outcomes(results: Counter[Outcome]) -> dict[str, Json]:
     return {result.value: count for result, count in results.most_common()}
 
 
@@ -261,7 +264,7 @@ def score_programs(
         if seed := ledger.header.get("judge_seed"):
             job = replace(job, judge_seed=str(seed))
         with watch(census.generations, ledger.resumed) as tell:
-            entries = run_job(job, ledger, jails.open, tell)
+            entries = run_job(job, ledger, jails, tell)
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.verdicts)
         options: dict[str, Json] = {

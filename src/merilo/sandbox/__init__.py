@@ -2,17 +2,17 @@
 
 The jail, from the outermost layer to the innermost:
 
-    program                     the types for a program, its tests and its execution
-    pool, worker_process        workers with one queue; the pool's handle of a worker process, and its reports
+    program                     the types for a program, its tests and its execution, and their messages
+    pool                        workers with one queue
     backends                    kinds of jail: bubblewrap, Docker, none
     interpreter, seccomp        the Python inside the jail, the filter of system calls
     inside                      what runs in the jail: the worker, the program's process, the judge
-    doctor, probes              tests of the jail on this machine: attempts to break out of it
+    doctor                      tests of the jail on this machine: attempts to break out of it
 
 Scoring:
 
     problems                    problems, and the completions that a model or people wrote for them
     extraction, layout          the program in a completion
-    job, ledger, executors      judging a whole file of completions, resumable after an interruption
-    results                     pass@k, and the files of results
+    ledger, executors           verdicts on disk; a pool or a cluster that runs the programs
+    job                         judging a whole file of completions, resumable after an interruption; pass@k
 """

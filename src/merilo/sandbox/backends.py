@@ -27,7 +27,7 @@ from merilo.sandbox.program import Limits
 HOME: Final = "/merilo"
 PACKAGES: Final = "/packages"
 SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - inside the jail, and only there
-_START: Final = "from merilo.sandbox.inside.start import main; main()"
+_START: Final = "from merilo.sandbox.inside.worker import main; main()"
 ARGUMENTS: Final = ("-S", "-s", "-c", _START)
 #: Most pending signals and timers: the kernel allocates memory for each and would otherwise allow 100,000s of them.
 SIGNALS: Final = 1024

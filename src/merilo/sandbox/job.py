@@ -1,45 +1,39 @@
-"""Judging a file of completions: run every distinct program, record its verdict, and retry failures on fewer workers.
+"""Judging a file of completions: run every distinct program, record its verdict, retry failures, and count the results.
 
 The file is read row by row, and a program is kept in memory only until it has run. An executor returns executions in
-any order. Only a small record of each generation stays in memory.
+any order. Only a small record of each generation stays in memory. Failures are run again on fewer workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
+from merilo.atomic_write import replaced
 from merilo.errors import InputError
 from merilo.files import sha256 as hash_of
-from merilo.sandbox.ledger import Ending, Ledger, StoredVerdict, judge_execution
+from merilo.metrics.metric import Score
+from merilo.metrics.pass_at_k import pass_at_k
+from merilo.metrics.scoring import mean_score
+from merilo.sandbox.executors import Jails
+from merilo.sandbox.ledger import Ledger, Verdict, judged
 from merilo.sandbox.problems import Census, Generation, Problem, read_completions
-from merilo.sandbox.program import Execution, Program, new_judge_seed
+from merilo.sandbox.program import Check, Execution, Outcome, Program, new_judge_seed
+from merilo.wording import listed
 
-#: Results that a retry cannot change.
-SETTLED: Final = frozenset({Ending.PASSED, Ending.NOT_JUDGED, Ending.SYNTAX_ERROR, Ending.TOO_LONG})
+#: Outcomes that a retry cannot change.
+SETTLED: Final = frozenset({Outcome.PASSED, Outcome.NOT_JUDGED, Outcome.SYNTAX_ERROR, Outcome.TOO_LONG})
+
+#: The verdict on a completion that is too long to be run.
+TOO_LONG: Final = Verdict(Outcome.TOO_LONG, "", 0, Outcome.TOO_LONG, 0)
 
 #: The rule recorded for a generation that is too long to be read.
 UNREAD: Final = "too long: not read"
-
-
-class Executor(Protocol):
-    """Interface of what runs programs: a pool on this machine, or a cluster."""
-
-    def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
-        """Run programs; yield one execution for each, in any order."""
-        ...
-
-
-class OpenExecutor(Protocol):
-    """Interface of a function that opens an executor for a `with` block, as `merilo.sandbox.executors.Jails.open`."""
-
-    def __call__(self, workers: int | None, *, quiet: bool) -> AbstractContextManager[Executor]:
-        """Open an executor with this number of workers, or with fewer if `quiet` is set."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +57,12 @@ class Job:
     workers: int | None = None
     judge_seed: str = field(default_factory=new_judge_seed)
 
-    def is_due(self, stored: StoredVerdict) -> bool:
+    def is_due(self, verdict: Verdict) -> bool:
         """Return whether a program must be run again."""
-        if stored.result in SETTLED:
+        if verdict.outcome in SETTLED:
             return False
-        tries = max(1, self.retries) if stored.result is Ending.TIMEOUT else self.retries
-        return stored.attempts <= tries
+        tries = max(1, self.retries) if verdict.outcome is Outcome.TIMEOUT else self.retries
+        return verdict.attempts <= tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ class _Run:
         """Judge executions and append their verdicts to the ledger."""
         for execution in executions:
             problem = self.job.problems[self.pending.pop(execution.id)]
-            self.ledger.append(execution.id, str(problem.id), judge_execution(problem, execution))
+            self.ledger.append(str(problem.id), judged(problem, execution))
             self.tell(Step(1, total, quiet))
 
     def due(self) -> dict[int, str]:
@@ -181,14 +175,14 @@ def program_key(problem: str, source: str) -> str:
 
 
 def run_job(
-    job: Job, ledger: Ledger, open_executor: OpenExecutor, tell: Callable[[Step], None] = lambda _: None
+    job: Job, ledger: Ledger, jails: Jails, tell: Callable[[Step], None] = lambda _: None
 ) -> list[Entry]:
     """Judge every generation of a file.
 
     Args:
         job: what is to be judged.
         ledger: the file of verdicts; programs that already have a verdict in it are not judged again.
-        open_executor: opens the executor that runs the programs.
+        jails: where the programs run.
         tell: called with each step of progress.
 
     Returns:
@@ -199,11 +193,11 @@ def run_job(
         MeriloError: reading the file, running programs or writing verdicts failed.
     """
     run = _Run(job, ledger, tell)
-    with open_executor(job.workers, quiet=False) as pool:
+    with jails.open(job.workers, quiet=False) as pool:
         run.take(pool.run(run.first_programs()), job.census.generations, quiet=False)
     ledger.sync()
     while due := run.due():
-        with open_executor(job.workers, quiet=True) as pool:
+        with jails.open(job.workers, quiet=True) as pool:
             run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
         ledger.sync()
     if hash_of(job.completions) != job.census.sha256:
@@ -211,3 +205,232 @@ def run_job(
             "was changed while it was scored; score it again when it is complete", file=job.completions
         )
     return run.entries
+
+
+@dataclass(slots=True)
+class ProblemTally:
+    """How one problem's generations ended.
+
+    Attributes:
+        problem: the problem.
+        results: the number of generations by result.
+        exceptions: the number of generations that raised, by type of exception.
+        complaints: the number of generations that a check rejected, by type of the check's exception.
+    """
+
+    problem: Problem
+    results: Counter[Outcome] = field(default_factory=Counter)
+    exceptions: Counter[str] = field(default_factory=Counter)
+    complaints: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def generations(self) -> int:
+        """The number of generations for this problem."""
+        return self.results.total()
+
+    @property
+    def passed(self) -> int:
+        """The number of generations that passed every test."""
+        return self.results[Outcome.PASSED]
+
+    @property
+    def suspect(self) -> str | None:
+        """The exception that its check raised for every generation.
+
+        If it is always the same and not `AssertionError`.
+        """
+        if self.complaints.total() < self.generations or len(self.complaints) != 1:
+            return None
+        (complaint,) = self.complaints
+        return None if complaint in {"", "AssertionError"} else complaint
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Effect of the retries, counted in distinct programs.
+
+    Attributes:
+        timeouts: retried programs whose first run timed out.
+        timeouts_passed: those time-outs that passed in a retry, with fewer workers running.
+        failures: retried programs whose first run failed in another way.
+        failures_passed: those failures that passed in a retry: the programs or their tests are flaky.
+    """
+
+    timeouts: int
+    timeouts_passed: int
+    failures: int
+    failures_passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobTally:
+    """The counts of a judged job.
+
+    Attributes:
+        problems: one tally for each problem that has generations, in the problems' order.
+        rules: the number of generations by rule of extraction.
+        programs: the number of distinct programs.
+        repeated: the number of generations whose program equals that of an earlier generation of their problem; each
+            still counts as a sample.
+        retries: the effect of the retries.
+    """
+
+    problems: tuple[ProblemTally, ...]
+    rules: Counter[str]
+    programs: int
+    repeated: int
+    retries: Retries
+
+    @property
+    def generations(self) -> int:
+        """The number of generations of all problems."""
+        return sum(tally.generations for tally in self.problems)
+
+    @property
+    def results(self) -> Counter[Outcome]:
+        """The number of generations by result."""
+        return sum((tally.results for tally in self.problems), Counter())
+
+    @property
+    def exceptions(self) -> Counter[str]:
+        """The number of generations that raised, by type of exception."""
+        return sum((tally.exceptions for tally in self.problems), Counter())
+
+    def fewest(self) -> ProblemTally:
+        """Return the problem with the fewest generations; pass@k is defined up to that number."""
+        return min(self.problems, key=lambda tally: tally.generations)
+
+    def score(self, k: int) -> Score:
+        """Compute pass@k over the problems, with its confidence interval.
+
+        Raises:
+            ValueError: a problem has fewer than k generations; `refusal` gives the message.
+        """
+        values = [pass_at_k(tally.generations, tally.passed, k) for tally in self.problems]
+        return mean_score(f"pass@{k}", values, [tally.problem.id for tally in self.problems])
+
+    def refusal(self, k: int) -> str | None:
+        """Return a message if pass@k is not defined, otherwise `None`."""
+        if k < 1:
+            return f"pass@{k} is not defined; k must be at least 1"
+        short = [tally for tally in self.problems if tally.generations < k]
+        if not short:
+            return None
+        fewest = self.fewest()
+        return (
+            f"pass@{k} needs {k} generations of every problem, but {len(short)} of {len(self.problems)} problems have "
+            f"fewer (problem {fewest.problem.id}: {fewest.generations})"
+        )
+
+
+def tally_job(
+    problems: Mapping[str, Problem], entries: Sequence[Entry], verdicts: Mapping[str, Verdict]
+) -> JobTally:
+    """Count a job's verdicts.
+
+    Args:
+        problems: the problems by their id as text.
+        entries: the generations.
+        verdicts: the verdicts by program key.
+    """
+    tallies = {name: ProblemTally(problem) for name, problem in problems.items()}
+    rules: Counter[str] = Counter()
+    for entry in entries:
+        tally = tallies[entry.problem]
+        rules[entry.rule] += 1
+        if entry.key is None:
+            tally.results[Outcome.TOO_LONG] += 1
+            continue
+        verdict = verdicts[entry.key]
+        tally.results[verdict.outcome] += 1
+        if verdict.outcome is Outcome.EXCEPTION:
+            tally.exceptions[verdict.error or "unknown"] += 1
+        elif verdict.outcome is Outcome.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
+            tally.complaints[verdict.error] += 1
+    keys = {entry.key for entry in entries if entry.key is not None}
+    answered = tuple(tally for tally in tallies.values() if tally.generations)
+    repeated = sum(entry.key is not None for entry in entries) - len(keys)
+    return JobTally(answered, rules, len(keys), repeated, _retries([verdicts[key] for key in keys]))
+
+
+def _retries(verdicts: Iterable[Verdict]) -> Retries:
+    again = [verdict for verdict in verdicts if verdict.attempts > 1]
+    counts = Counter(
+        (verdict.first is Outcome.TIMEOUT, verdict.outcome is Outcome.PASSED) for verdict in again
+    )
+    return Retries(
+        timeouts=counts[True, True] + counts[True, False],
+        timeouts_passed=counts[True, True],
+        failures=counts[False, True] + counts[False, False],
+        failures_passed=counts[False, True],
+    )
+
+
+def unanswered(counts: Mapping[str, int]) -> str | None:
+    """Return a message about problems without completions; `None` if every problem has one."""
+    names = [name for name, count in counts.items() if not count]
+    if not names:
+        return None
+    return f"there are no completions for {len(names)} of {len(counts)} problems ({listed(names, 5)})"
+
+
+def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> None:
+    """Write one line of JSON a generation: its row, problem, result, and the rule by which it was extracted.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with replaced(path) as stream:
+        for entry in entries:
+            verdict = TOO_LONG if entry.key is None else ledger.verdicts[entry.key]
+            line = {
+                "row": entry.row,
+                "id": entry.problem,
+                "passed": verdict.outcome is Outcome.PASSED,
+                "result": verdict.outcome.value,
+                "error": verdict.error,
+                "attempts": verdict.attempts,
+                "rule": entry.rule,
+                "program": entry.key,
+            }
+            stream.write(json.dumps(line).encode() + b"\n")
+
+
+def write_outputs(
+    path: Path, problems: Mapping[str, Problem], entries: Sequence[Entry], ledger: Ledger
+) -> None:
+    """Write the programs' answers in the form of a submission.
+
+    Each item's `outputs` is a list of its generations, and each generation is the list of `str(result)` for every test.
+    An answer is `null` if the program failed or answered with a lone surrogate, which strict JSON readers reject. Only
+    one generation's answers are held in memory at a time.
+
+    Raises:
+        UsageError: the ledger shortens long answers.
+        OutputError: the file cannot be written.
+    """
+    rows: dict[str, list[Entry]] = {name: [] for name in problems}
+    for entry in entries:
+        rows[entry.problem].append(entry)
+    with replaced(path) as stream:
+        separator = '{"data": {"test": ['
+        for name, problem in problems.items():
+            stream.write(f'{separator}\n{{"outputs": ['.encode())
+            for number, entry in enumerate(rows[name]):
+                calls = 0 if isinstance(problem.tests, Check) else len(problem.tests)
+                none: list[str | None] = [None] * calls
+                texts = none if entry.key is None else ledger.texts(entry.key) or none
+                answers = json.dumps([_strict(text) for text in texts])
+                stream.write(f"{', ' if number else ''}{answers}".encode())
+            stream.write(f'], "meta": {json.dumps({"id": problem.id})}}}'.encode())
+            separator = ","
+        stream.write(b"\n]}}\n")
+
+
+def _strict(text: str | None) -> str | None:
+    """Return the text, or `None` if it holds a lone surrogate, which would make the whole file unreadable."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        return None
+    return text

@@ -15,9 +15,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Final
 
@@ -27,96 +27,29 @@ from merilo.sandbox.program import Check, Execution, Outcome
 from merilo.strict_json import Json
 
 
-class Ending(Enum):
-    """How a generation ended."""
+def judged(problem: Problem, execution: Execution) -> Execution:
+    """Return an execution with its verdict as the outcome, by comparing the answers with the gold answers.
 
-    PASSED = "passed"
-    WRONG_ANSWER = "wrong_answer"
-    EXCEPTION = "exception"
-    TIMEOUT = "timeout"
-    MEMORY = "memory"
-    FORBIDDEN = "forbidden"
-    OUTPUT = "output"
-    SYNTAX_ERROR = "syntax_error"
-    NO_SUCH_FUNCTION = "no_such_function"
-    EXITED = "exited"
-    TOO_LONG = "too_long"
-    """The completion is longer than `LONGEST_COMPLETION` and was not run."""
-    NOT_JUDGED = "not_judged"
-    """Every call returned, but the gold answers are not public."""
-
-    @property
-    def words(self) -> str:
-        """The name of the result for display."""
-        return self.value.replace("_", " ").replace("timeout", "time-out")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on one program for one problem.
-
-    Attributes:
-        result: how it ended.
-        error: the type of the exception that it raised, or how its process ended.
-        message: the shortened message of that error.
-        texts: `str(result)` of every call, `None` if the call failed; empty for a check.
-        seconds: wall time of its run.
-    """
-
-    result: Ending
-    error: str = ""
-    message: str = ""
-    texts: tuple[str | None, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def passed(self) -> bool:
-        """Whether the program passed every test."""
-        return self.result is Ending.PASSED
-
-
-def judge_execution(problem: Problem, execution: Execution) -> Verdict:
-    """Compare a program's answers with the gold answers.
-
-    A generation passes if `str(result)` equals the gold answer for every test, or if the check accepted it.
-    Otherwise the first failed test determines the result.
+    A program passes if `str(result)` equals the gold answer for every test, or if the check accepted it. Otherwise the
+    first failed test determines the outcome.
 
     Example:
         >>> from merilo.sandbox.extraction import Stub
-        >>> from merilo.sandbox.program import CallResult
         >>> problem = Problem(1, Stub.read("def f(x):", "f"), ({"x": 1}, {"x": 2}), ("1", "2"))
-        >>> answers = (CallResult(Outcome.COMPLETED, "1"), CallResult(Outcome.COMPLETED, "3"))
-        >>> judge_execution(problem, Execution("a", Outcome.COMPLETED, answers)).result
-        <Ending.WRONG_ANSWER: 'wrong_answer'>
+        >>> judged(problem, Execution("a", Outcome.COMPLETED, ("1", "3"))).outcome
+        <Outcome.WRONG_ANSWER: 'wrong_answer'>
     """
-    result, error, message = _result(problem, execution)
-    return Verdict(result, error, message, execution.texts, execution.seconds)
-
-
-def _result(problem: Problem, execution: Execution) -> tuple[Ending, str, str]:
-    if isinstance(problem.tests, Check) or problem.gold is None:
-        return _plain(execution.outcome, closed=problem.is_closed), execution.error, execution.message
-    for answer, gold in zip(execution.answers, problem.gold, strict=False):
-        if answer.outcome is not Outcome.COMPLETED:
-            return _plain(answer.outcome), answer.error, answer.message
-        if answer.text != gold:
-            return Ending.WRONG_ANSWER, "", ""
-    if execution.outcome is Outcome.COMPLETED and len(execution.answers) == len(problem.gold):
-        return Ending.PASSED, "", ""
-    if execution.outcome is Outcome.COMPLETED:
-        return Ending.EXITED, "", "answered fewer calls than it received"
-    return _plain(execution.outcome), execution.error, execution.message
-
-
-def _plain(outcome: Outcome, *, closed: bool = False) -> Ending:
-    """Return the result for an outcome that needs no comparison with the gold answers."""
-    match outcome:
-        case Outcome.COMPLETED:
-            return Ending.NOT_JUDGED if closed else Ending.PASSED
-        case Outcome.REFUSED:
-            return Ending.WRONG_ANSWER
-        case _:
-            return Ending(outcome.value)
+    outcome, gold = execution.outcome, problem.gold
+    if isinstance(problem.tests, Check) or gold is None:
+        completed = Outcome.NOT_JUDGED if problem.is_closed else Outcome.PASSED
+        verdicts = {Outcome.COMPLETED: completed, Outcome.REFUSED: Outcome.WRONG_ANSWER}
+        return replace(execution, outcome=verdicts.get(outcome, outcome))
+    if outcome is Outcome.COMPLETED and execution.texts == gold:
+        return replace(execution, outcome=Outcome.PASSED)
+    answered = takewhile(lambda pair: pair[0] is not None, zip(execution.texts, gold, strict=True))
+    if any(text != true for text, true in answered):
+        return replace(execution, outcome=Outcome.WRONG_ANSWER, error="", message="")
+    return execution
 
 
 #: The format's name in the header; the number increases when the meaning of the lines changes.
@@ -140,22 +73,22 @@ SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class StoredVerdict:
-    """The part of a program's verdicts that is kept in memory.
+class Verdict:
+    """The verdict on a program, as far as it is kept in memory; the ledger's file holds the answers.
 
     Attributes:
-        result: the result of the latest verdict.
-        error: the error of the latest verdict.
+        outcome: the outcome of the latest run.
+        error: the error of the latest run.
         attempts: how often the program was judged.
+        first: the outcome of the first run.
         position: the byte offset of its latest line in the ledger.
-        first: the result of the first verdict.
     """
 
-    result: Ending
+    outcome: Outcome
     error: str
     attempts: int
+    first: Outcome
     position: int
-    first: Ending
 
 
 class Ledger:
@@ -176,7 +109,7 @@ class Ledger:
     def __init__(
         self,
         stream: IO[bytes],
-        verdicts: dict[str, StoredVerdict],
+        verdicts: dict[str, Verdict],
         header: Mapping[str, Json],
         path: Path | None = None,
     ) -> None:
@@ -189,8 +122,8 @@ class Ledger:
         self.header = header
         self.resumed = len(verdicts)
 
-    def append(self, key: str, problem: str, verdict: Verdict) -> None:
-        """Append a verdict on the program with the key `key`.
+    def append(self, problem: str, execution: Execution) -> None:
+        """Append the verdict on a program, its judged execution, whose id is the program's key.
 
         If the header's "answers" is `SHORTENED`, the answers of a program are kept in full up to a total of
         `LONGEST_ANSWERS` characters. Each answer beyond that is an object with its first characters, its length and its
@@ -200,20 +133,20 @@ class Ledger:
             OutputError: the file cannot be written.
         """
         line: dict[str, Json] = {
-            "program": key,
+            "program": execution.id,
             "problem": problem,
-            "result": verdict.result.value,
-            "error": verdict.error,
-            "message": verdict.message,
-            "texts": _shortened(verdict.texts) if self._shortens else list(verdict.texts),
-            "seconds": round(verdict.seconds, 6),
+            "result": execution.outcome.value,
+            "error": execution.error,
+            "message": execution.message,
+            "texts": _shortened(execution.texts) if self._shortens else list(execution.texts),
+            "seconds": round(execution.seconds, 6),
         }
         try:
             position = self._stream.seek(0, os.SEEK_END)
             self._stream.write(_encoded(line))
         except OSError as error:
             raise self._refusal(error) from error
-        self._stand(key, verdict.result, verdict.error, position)
+        self._record(execution.id, execution.outcome, execution.error, position)
         self._unsynced += 1
         if self._unsynced >= BATCH or time.monotonic() - self._synced > SECONDS:
             self.sync()
@@ -251,16 +184,11 @@ class Ledger:
         line = json.loads(self._stream.readline())
         return list(line["texts"])
 
-    def _stand(self, key: str, result: Ending, error: str, position: int) -> None:
+    def _record(self, key: str, outcome: Outcome, error: str, position: int) -> None:
         before = self.verdicts.get(key)
+        attempts, first = (1, outcome) if before is None else (before.attempts + 1, before.first)
         error = self._interned.setdefault(error, error)
-        self.verdicts[key] = StoredVerdict(
-            result,
-            error,
-            1 if before is None else before.attempts + 1,
-            position,
-            result if before is None else before.first,
-        )
+        self.verdicts[key] = Verdict(outcome, error, attempts, first, position)
 
     def replay(self, lines: Iterator[tuple[int, dict[str, Json]]], path: Path) -> None:
         """Load the verdicts that an earlier process wrote.
@@ -270,7 +198,7 @@ class Ledger:
         """
         for number, (position, line) in enumerate(lines, 2):
             try:
-                self._stand(str(line["program"]), Ending(line["result"]), str(line["error"]), position)
+                self._record(str(line["program"]), Outcome(line["result"]), str(line["error"]), position)
             except (KeyError, ValueError):
                 raise InputError("is not a verdict written by this version", file=path, row=number) from None
         self.resumed = len(self.verdicts)

@@ -1,32 +1,28 @@
 """A pool of jailed workers that run programs from one queue.
 
-The pool sends every worker one program to run and one more to run next. It collects reports as they arrive, replaces
-lost workers, and gives their programs to other workers.
+The pool sends every worker one program to run and one more to run next, without blocking. It collects reports as they
+arrive, replaces lost workers, and gives their programs to other workers.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import selectors
+import shutil
+import subprocess
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
 from merilo.errors import MissingPartError, UsageError, argument
-from merilo.sandbox.backends import Backend
-from merilo.sandbox.inside.codec import NotPlainError
-from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program
-from merilo.sandbox.worker_process import (
-    QueuedProgram,
-    WorkerProcess,
-    execution_of,
-    lost_its_judge,
-    message_of,
-    report_of,
-)
+from merilo.sandbox.backends import Backend, Start
+from merilo.sandbox.inside import messages
+from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program, execution_of, message_of
 
 #: How often a program is started if its worker is lost each time; after that, the program counts as the cause.
 ATTEMPTS: Final = 3
@@ -51,12 +47,186 @@ _FALSE_STARTS: Final = 3
 #: Programs sent to a worker at a time: one to run and one to run next, so that a worker never waits for the pool.
 _AHEAD: Final = 2
 
+#: The ends of programs whose worker, or whose check's process, was lost each time.
+_WORKER_LOST: Final = (Outcome.EXITED, "worker lost", "its worker was lost each time")
+_JUDGE_LOST: Final = (Outcome.EXITED, "judge lost", "the process of its check was lost each time")
 
-#: The answers of programs whose worker, or whose check's process, was lost each time.
-_WORKER_LOST: Final = CallResult(Outcome.EXITED, error="worker lost", message="its worker was lost each time")
-_JUDGE_LOST: Final = CallResult(
-    Outcome.EXITED, error="judge lost", message="the process of its check was lost each time"
-)
+#: How the lines of advice begin that Docker's client prints after an error.
+_ADVICE = ("See 'docker", "Run 'docker")
+
+#: Seconds that a worker may take to end by itself after the pool has closed its input.
+_PATIENCE = 5.0
+
+
+@dataclass(slots=True)
+class QueuedProgram:
+    """A program to run, its encoded message, and how often it was sent to a worker."""
+
+    program: Program
+    message: bytes
+    attempts: int = 0
+
+
+class WorkerProcess:
+    """A worker process and the jobs that were sent to it.
+
+    Args:
+        backend: the backend that jails it.
+        number: its number, unique among the workers that run at the same time.
+        limits: what one program may use.
+        processor: the only processor that it runs on; any if not given.
+
+    Attributes:
+        jobs: jobs sent and not yet reported, oldest first; the worker runs the first one.
+        since: when the worker began the first job, in seconds of the monotonic clock.
+        python: the version of the programs' Python; `None` until the worker's greeting arrives.
+    """
+
+    def __init__(self, backend: Backend, number: int, limits: Limits, processor: int | None = None) -> None:
+        self.number = number
+        self.jobs: deque[QueuedProgram] = deque()
+        self.since = 0.0
+        self.python: str | None = None
+        start = backend.start(number, limits)
+        self._left = start.settings.get("remove")
+        self._process = _spawned(start)
+        assert self._process.stdin is not None  # noqa: S101 - all three are pipes
+        assert self._process.stdout is not None  # noqa: S101 - as above
+        self.input = self._process.stdin.fileno()
+        self.output = self._process.stdout.fileno()
+        os.set_blocking(self.input, False)
+        os.set_blocking(self.output, False)
+        self._incoming = bytearray()
+        # The answers of a program, and the frames around them.
+        settings = start.settings | {"answers": limits.output_bytes + 64 * 1024, "processor": processor}
+        self._outgoing = bytearray(messages.frame(json.dumps(settings).encode()))
+
+    @property
+    def pid(self) -> int:
+        """The process id, on this machine, of the worker's outermost process."""
+        return self._process.pid
+
+    @property
+    def has_to_send(self) -> bool:
+        """Whether there is data that the worker has not taken yet."""
+        return bool(self._outgoing)
+
+    def send(self, job: QueuedProgram) -> None:
+        """Queue one more job for the worker."""
+        if not self.jobs:
+            self.since = time.monotonic()
+        job.attempts += 1
+        self.jobs.append(job)
+        self._outgoing += job.message
+        self.flush()
+
+    def flush(self) -> None:
+        """Write as much data as the worker takes without blocking."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            while self._outgoing:
+                del self._outgoing[: os.write(self.input, memoryview(self._outgoing)[: 2**20])]
+
+    def receive(self) -> tuple[list[bytes], bool]:
+        """Read the data that has arrived.
+
+        Returns:
+            The complete messages, and whether the worker is still alive.
+
+        Raises:
+            MissingPartError: the greeting says that the jail could not be set up.
+        """
+        alive = True
+        try:
+            part = os.read(self.output, 2**16)
+            alive = bool(part)
+            self._incoming += part
+        except BlockingIOError:
+            pass
+        reports = []
+        while len(self._incoming) >= messages.LENGTH.size:
+            (length,) = messages.LENGTH.unpack_from(self._incoming)
+            if len(self._incoming) < messages.LENGTH.size + length:
+                break
+            reports.append(bytes(self._incoming[messages.LENGTH.size : messages.LENGTH.size + length]))
+            del self._incoming[: messages.LENGTH.size + length]
+        if reports and self.python is None:
+            self._greet(reports.pop(0))
+        return reports, alive
+
+    def finished(self) -> QueuedProgram:
+        """Remove and return the first job, after its report."""
+        job = self.jobs.popleft()
+        self.since = time.monotonic()
+        return job
+
+    def complaint(self) -> str:
+        """Return the last line of a lost worker's standard error that is not Docker's advice.
+
+        Empty if there is none.
+        """
+        assert self._process.stderr is not None  # noqa: S101 - a pipe
+        os.set_blocking(self._process.stderr.fileno(), False)
+        with contextlib.suppress(BlockingIOError, OSError):
+            lines = (
+                os.read(self._process.stderr.fileno(), 2**16).decode("utf-8", "replace").strip().splitlines()
+            )
+            return next((line for line in reversed(lines) if line and not line.startswith(_ADVICE)), "")
+        return ""
+
+    def end(self) -> None:
+        """Close the worker's input and wait for it to end; kill it if it does not end in time."""
+        assert self._process.stdin is not None  # noqa: S101 - as above
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._close()
+
+    def kill(self) -> None:
+        """Kill the worker, and wait until all processes of its jail have ended."""
+        self._process.kill()
+        self._process.wait()
+        os.set_blocking(self.output, True)
+        with contextlib.suppress(OSError):
+            # The worker inside the jail holds the other end: end of file means that the jail is gone.
+            while os.read(self.output, 2**16):
+                pass
+        self._close()
+
+    def _close(self) -> None:
+        """Close the pipes and remove the folder that a killed worker without a jail leaves behind."""
+        if self._left is not None:
+            shutil.rmtree(str(self._left), ignore_errors=True)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+    def _greet(self, message: bytes) -> None:
+        greeting = json.loads(message)
+        if "error" in greeting:
+            raise MissingPartError(f"the sandbox does not work on this machine: {greeting['error']}")
+        self.python = greeting["python"]
+        self.since = time.monotonic()
+
+
+def _spawned(start: Start) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - the backend's command
+            start.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=start.environment,
+            pass_fds=start.descriptors,
+            start_new_session=True,  # the pool, not the worker, handles Ctrl+C
+            bufsize=0,
+        )
+    except OSError as error:
+        raise MissingPartError(f"'{start.command[0]}' does not start: {error.strerror}") from error
 
 
 class Pool:
@@ -169,9 +339,9 @@ class Pool:
             MissingPartError: too many workers in a row were lost before their greeting.
         """
         del self._workers[worker.number]
-        complaint = worker.complaint() if worker.greeting is None else ""
+        complaint = worker.complaint() if worker.python is None else ""
         worker.kill()
-        if worker.greeting is None and self._running:
+        if worker.python is None and self._running:
             self._false_starts += 1
             if self._false_starts >= _FALSE_STARTS:
                 reason = complaint or "without a reason"
@@ -183,7 +353,7 @@ class Pool:
     def greeted(self, worker: WorkerProcess) -> None:
         """Record that a worker has sent its greeting."""
         self._false_starts = 0
-        self.python = str((worker.greeting or {}).get("python", ""))
+        self.python = worker.python or ""
 
 
 class _Run:
@@ -230,12 +400,7 @@ class _Run:
         program = next(self._programs, None)
         if program is None:
             return None
-        try:
-            return QueuedProgram(program, message_of(program))
-        except NotPlainError as error:
-            raise UsageError(
-                f"a test of program '{program.id}' has arguments that are not plain values: {error}"
-            ) from error
+        return QueuedProgram(program, message_of(program))
 
     def _attend(self, worker: WorkerProcess) -> None:
         if worker not in self._workers:
@@ -262,33 +427,30 @@ class _Run:
                 self._receive(worker)
 
     def _receive(self, worker: WorkerProcess) -> None:
-        was_up = worker.greeting is not None
-        messages, alive = worker.receive()
-        if worker.greeting is not None and not was_up:
+        was_up = worker.python is not None
+        reports, alive = worker.receive()
+        if worker.python is not None and not was_up:
             self._pool.greeted(worker)
-        for message in messages:
-            self._report(worker.finished(), message)
+        for report in reports:
+            job = worker.finished()
+            execution = execution_of(report, job.program, self._pool.limits, job.attempts)
+            if execution is None:
+                self._try_again(job, _JUDGE_LOST)
+            else:
+                self._done.append(execution)
         if not alive:
             self._lose(worker, _WORKER_LOST)
-
-    def _report(self, job: QueuedProgram, message: bytes) -> None:
-        report = report_of(message)
-        if lost_its_judge(report, job.program):
-            self._try_again(job, _JUDGE_LOST)
-        else:
-            self._done.append(execution_of(report, job.program, self._pool.limits, job.attempts))
 
     def _watch(self) -> None:
         """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
         now, limit = time.monotonic(), self._pool.limits.wall_seconds
         start = _START.get(self._pool.backend.name, _START["bubblewrap"])
         for worker in list(self._workers):
-            patience = limit + GRACE + (start if worker.greeting is None else 0.0)
+            patience = limit + GRACE + (start if worker.python is None else 0.0)
             if worker.jobs and now - worker.since > patience:
-                message = f"more than {limit:g} s, and the worker was stuck"
-                self._lose(worker, CallResult(Outcome.TIMEOUT, message=message))
+                self._lose(worker, (Outcome.TIMEOUT, "", f"more than {limit:g} s, and the worker was stuck"))
 
-    def _lose(self, worker: WorkerProcess, verdict: CallResult) -> None:
+    def _lose(self, worker: WorkerProcess, end: tuple[Outcome, str, str]) -> None:
         """Remove a lost worker: the program that it was running counts as tried once more.
 
         The ones queued behind it do not.
@@ -298,18 +460,19 @@ class _Run:
             if descriptor in self._selector.get_map():
                 self._selector.unregister(descriptor)
         jobs = list(worker.jobs)
-        blamed = jobs[:1] if worker.greeting is not None else []
+        blamed = jobs[:1] if worker.python is not None else []
         for job in reversed(jobs[len(blamed) :]):
             job.attempts -= 1
             self._again.appendleft(job)
         self._pool.discard(worker)
         for job in blamed:
-            self._try_again(job, verdict)
+            self._try_again(job, end)
 
-    def _try_again(self, job: QueuedProgram, verdict: CallResult) -> None:
+    def _try_again(self, job: QueuedProgram, end: tuple[Outcome, str, str]) -> None:
         if job.attempts < ATTEMPTS:
             self._again.appendleft(job)
             return
-        answers = () if isinstance(job.program.tests, Check) else (verdict,) * len(job.program.tests)
-        end = verdict.outcome, answers, verdict.error, verdict.message
-        self._done.append(Execution(job.program.id, *end, attempts=job.attempts))
+        outcome, error, message = end
+        calls = 0 if isinstance(job.program.tests, Check) else len(job.program.tests)
+        texts = (None,) * calls
+        self._done.append(Execution(job.program.id, outcome, texts, error, message, attempts=job.attempts))

@@ -1,17 +1,26 @@
-"""Types for an untrusted program, its tests and its execution.
+"""An untrusted program, its tests and its execution, and the messages in which they reach a worker and come back.
 
-Scoring code and the pool exchange these types. They hold no gold answers: the pool returns what a program answered, and
-`merilo.sandbox.ledger` compares it with the gold answers.
+Neither holds gold answers: the pool returns what a program answered, and `merilo.sandbox.ledger` compares it with the
+gold answers. The worker writes the head of a report, which can be trusted. The program writes the answers, which may be
+any bytes and show only what the program answered. The judge writes the verdict of a check.
 """
 
 from __future__ import annotations
 
+import json
+import marshal
+import os
+import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
+from hashlib import sha256
 from secrets import token_hex
+from typing import Final
 
 from merilo.errors import UsageError
+from merilo.sandbox.inside import messages
+from merilo.sandbox.inside.messages import ENDED, JOB, OVERFLOWED, REPORT, TIMED_OUT
 
 MEBIBYTE = 2**20
 
@@ -30,10 +39,10 @@ def new_judge_seed() -> str:
 
 
 class Outcome(Enum):
-    """How a program or one of its calls ended. No outcome says that an answer was correct."""
+    """How a program ended; of an execution, that it completed its calls does not say that its answers were correct."""
 
     COMPLETED = "completed"
-    """The call returned (and `str` of the result could be taken); the check returned."""
+    """Every call returned (and `str` of the result could be taken); the check returned."""
     REFUSED = "refused"
     """The check rejected the answers: it raised an exception that did not come from the program."""
     EXCEPTION = "exception"
@@ -52,6 +61,14 @@ class Outcome(Enum):
     """It ran and defined no function with the entry point's name."""
     EXITED = "exited"
     """Its process ended before it had answered: it exited, crashed, or was killed; `error` says how."""
+    PASSED = "passed"
+    """Verdict: every answer is the gold answer, or the check accepted them."""
+    WRONG_ANSWER = "wrong_answer"
+    """Verdict: an answer is not the gold answer, or the check rejected them."""
+    NOT_JUDGED = "not_judged"
+    """Verdict: every call returned, but the gold answers are not public."""
+    TOO_LONG = "too_long"
+    """Verdict: the completion is too long to be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,45 +172,25 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class CallResult:
-    """The result of one call.
-
-    Attributes:
-        outcome: `COMPLETED` exactly when there is a text.
-        text: `str(result)`, computed in the program's process; `None` if the call failed or was not reached.
-        error: the type of the exception (`ZeroDivisionError`), or how the process ended (`SIGSEGV`).
-        message: the message of that error, shortened.
-    """
-
-    outcome: Outcome
-    text: str | None = None
-    error: str = ""
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Execution:
-    """The outcome of one program, with its answers and the resources that it used.
+    """How one program ended, with its answers and the resources that it used.
 
     Attributes:
         id: the program's id.
         outcome: `COMPLETED` if every call or the check returned; otherwise the outcome of the first failure.
-        answers: one for each test call, in order; empty for a check.
-        error: as in `CallResult`, for the first failure.
-        message: as in `CallResult`, for the first failure.
+        texts: `str(result)` of every call, in order, `None` if the call failed or was not reached; empty for a check.
+        error: of the first failure, the type of the exception (`ZeroDivisionError`), or how the process ended
+            (`SIGSEGV`).
+        message: the message of that error, shortened.
         seconds: wall time of the program's process, from its start to its end.
         cpu_seconds: processor time of the process and the children it waited for.
         peak_bytes: largest resident set size.
         attempts: how often it was started; more than 1 if its worker was lost.
-
-    Example:
-        >>> Execution("1", Outcome.COMPLETED, (CallResult(Outcome.COMPLETED, "4"),)).texts
-        ('4',)
     """
 
     id: str
     outcome: Outcome
-    answers: tuple[CallResult, ...] = field(default=())
+    texts: tuple[str | None, ...] = ()
     error: str = ""
     message: str = ""
     seconds: float = 0.0
@@ -201,7 +198,138 @@ class Execution:
     peak_bytes: int = 0
     attempts: int = 1
 
-    @property
-    def texts(self) -> tuple[str | None, ...]:
-        """`str(result)` of every call, `None` if the call failed, as submissions use it."""
-        return tuple(answer.text for answer in self.answers)
+
+#: An outcome, its error and its message.
+_End = tuple[Outcome, str, str]
+
+#: The first words of a record that reports a failure, in the answers of a program.
+_FAILURES: Final = {
+    outcome.value: outcome
+    for outcome in (
+        Outcome.EXCEPTION,
+        Outcome.MEMORY,
+        Outcome.FORBIDDEN,
+        Outcome.OUTPUT,
+        Outcome.SYNTAX_ERROR,
+        Outcome.NO_SUCH_FUNCTION,
+    )
+}
+
+#: The first words of a record that reports a failure, in the verdict of a judge.
+_REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.REFUSED}
+
+
+def message_of(program: Program) -> bytes:
+    """Encode a program for the worker.
+
+    Raises:
+        UsageError: an argument is not a plain value.
+    """
+    calls: list[bytes] = []
+    judges_part = b""
+    if isinstance(program.tests, Check):
+        # Hashed, so that every Python can encode the seed.
+        drawn = new_judge_seed() if program.judge_seed is None else program.judge_seed
+        seed = sha256(drawn.encode("utf-8", "surrogatepass")).hexdigest()
+        test = {
+            "source": program.tests.source,
+            "context": program.tests.context,
+            "entry_point": program.entry_point,
+            "seed": seed,
+        }
+        judges_part = json.dumps(test).encode("ascii")
+    else:
+        try:
+            calls = [messages.packed(dict(call)) for call in program.tests]
+        except messages.NotPlainError as error:
+            raise UsageError(
+                f"a test of program '{program.id}' has arguments that are not plain values: {error}"
+            ) from error
+    # All supported versions of Python read and write version 2 of the format identically.
+    programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
+    return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part
+
+
+def execution_of(report: bytes, program: Program, limits: Limits, attempts: int = 1) -> Execution | None:
+    """Build the execution of a program from its worker's report.
+
+    Returns:
+        The execution; `None` if its check has no verdict although the program did not fail, so that it must be run
+        again.
+    """
+    cause, status, seconds, cpu_seconds, peak_bytes = REPORT.unpack_from(report)
+    payload = report[REPORT.size :]
+    first: _End | None = None
+    texts: tuple[str | None, ...] = ()
+    if isinstance(program.tests, Check):
+        if cause == ENDED and not payload:
+            return None
+        first = None if cause == TIMED_OUT else _end(_record(payload), "accepted", _REFUSALS)
+    else:
+        texts, first = _answers(payload, len(program.tests))
+    outcome, error, message = first or _end_of_process(cause, status, cpu_seconds, limits)
+    return Execution(program.id, outcome, texts, error, message, seconds, cpu_seconds, peak_bytes, attempts)
+
+
+def _end_of_process(cause: int, status: int, cpu_seconds: float, limits: Limits) -> _End:
+    """Return how the process ended, for the calls that it did not answer."""
+    if cause == TIMED_OUT:
+        return Outcome.TIMEOUT, "", f"more than {limits.wall_seconds:g} s"
+    if cause == OVERFLOWED:
+        return Outcome.OUTPUT, "", f"more than {limits.output_bytes} bytes"
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return Outcome.EXITED, f"exit {code}", "exited before it had answered"
+    if -code in {signal.SIGXCPU, signal.SIGKILL} and cpu_seconds >= limits.cpu_limit - 0.5:
+        return Outcome.TIMEOUT, "", f"more than {limits.cpu_limit} s of processor time"
+    named = -code in set(signal.Signals)
+    name = signal.Signals(-code).name if named else f"signal {-code}"
+    return Outcome.FORBIDDEN if name == "SIGSYS" else Outcome.EXITED, name, "killed by a signal"
+
+
+def _answers(payload: bytes, calls: int) -> tuple[tuple[str | None, ...], _End | None]:
+    """Return the answers in a sequence of frames, and their end; `None` if a call was not answered by a valid frame."""
+    texts: list[str | None] = []
+    first: _End | None = None
+    position, head = 0, messages.LENGTH
+    while len(texts) < calls and len(payload) - position >= head.size:
+        (length,) = head.unpack_from(payload, position)
+        position += head.size + length
+        record = _record(payload[position - length : position]) if position <= len(payload) else None
+        end = _end(record, "completed", _FAILURES)
+        if record is None or end is None:
+            break
+        texts.append(record[1] if end[0] is Outcome.COMPLETED else None)
+        if first is None and end[0] is not Outcome.COMPLETED:
+            first = end
+    missing = calls - len(texts)
+    return (*texts, *[None] * missing), first if first or missing else (Outcome.COMPLETED, "", "")
+
+
+def _end(record: list[str] | None, success: str, failures: Mapping[str, Outcome]) -> _End | None:
+    """Return what a record says, `None` of any other record; its texts are untrusted, and are shortened."""
+    if record is None:
+        return None
+    if record[0] == success:
+        # "completed" needs the answer.
+        return (Outcome.COMPLETED, "", "") if success == "accepted" or len(record) == 2 else None
+    if record[0] not in failures:
+        return None
+    error, message = [*record[1:], "", ""][:2]
+    return failures[record[0]], _printable(error, 100), _printable(message, 500)
+
+
+def _printable(text: str, longest: int) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
+
+
+def _record(payload: bytes) -> list[str] | None:
+    """Parse one record, a non-empty list of texts; `None` if the bytes are malformed."""
+    try:
+        text = payload.decode("utf-8", "surrogatepass")
+        record = ["completed", text[1:]] if text[:1] == "+" else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
+        return None
+    return record

@@ -25,7 +25,7 @@ import time
 from _socket import socket, socketpair  # `socket` imports many modules, which would slow down every fork
 from typing import TYPE_CHECKING, Any
 
-from merilo.sandbox.inside import framing, harness
+from merilo.sandbox.inside import harness, messages
 
 if TYPE_CHECKING:
     from merilo.sandbox.inside.kernel import Kernel
@@ -137,7 +137,7 @@ class ForkServer:
     def start(self, asked: bytes) -> socket:
         """Start a program's process and return the worker's end of its link."""
         ours, theirs = socketpair()
-        framing.hand_over(self._control, asked, theirs.fileno())
+        messages.hand_over(self._control, asked, theirs.fileno())
         theirs.close()
         return ours
 
@@ -148,9 +148,9 @@ class ForkServer:
             BrokenFrameError: the fork server has ended.
         """
         self._control.send(b".")
-        ended = framing.exactly(self._control.fileno(), END.size)
+        ended = messages.exactly(self._control.fileno(), END.size)
         if ended is None:
-            raise framing.BrokenFrameError("the fork server has ended")
+            raise messages.BrokenFrameError("the fork server has ended")
         return ended
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ def _serve_forks(control: socket, setup: ChildSetup, settings: dict[str, Any]) -
     gc.disable()
     gc.freeze()
     while True:
-        order = framing.take_over(control)
+        order = messages.take_over(control)
         if order is None:
             return
         asked, link = order
@@ -195,7 +195,7 @@ def _serve_forks(control: socket, setup: ChildSetup, settings: dict[str, Any]) -
                 setup.settle()
                 os.chdir(scratch)
                 answer = harness.answer_calls if asked == CALLS else harness.serve_calls
-                stream = framing.Stream(link)
+                stream = messages.Stream(link)
                 answer(marshal.loads(stream.read() or b""), stream, longest)  # noqa: S302 - the pool wrote it
             except MemoryError:
                 os.write(link, harness.OUT_OF_MEMORY)

@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from merilo.sandbox.inside import codec, framing
+from merilo.sandbox.inside import messages
 
 Record = Sequence[str]
 
@@ -30,7 +30,7 @@ Job = tuple[str, str, int, list[bytes]]
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
 
 #: Sent if the harness itself runs out of memory.
-OUT_OF_MEMORY = framing.frame(b'["memory"]')
+OUT_OF_MEMORY = messages.frame(b'["memory"]')
 
 #: The longest message of an exception that is kept, in characters.
 LONGEST_MESSAGE = 500
@@ -81,36 +81,36 @@ def load(job: Job) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]  # checked by `callable` above
 
 
-def answer_calls(job: Job, link: framing.Stream, longest: int) -> None:
+def answer_calls(job: Job, link: messages.Stream, longest: int) -> None:
     """Make every test call and write one record for each.
 
     If the program does not load, write the same record for all.
     """
-    arguments = [codec.unpacked(call) for call in job[3]]
+    arguments = [messages.unpacked(call) for call in job[3]]
     try:
         function = load(job)
     except FailedToLoadError as error:
         record = _packed(error.record)
         for _ in arguments:
-            framing.write(link.descriptor, record)
+            messages.write(link.descriptor, record)
         return
     for keywords in arguments:
-        framing.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
+        messages.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
 
 
-def serve_calls(job: Job, link: framing.Stream, longest: int) -> None:
+def serve_calls(job: Job, link: messages.Stream, longest: int) -> None:
     """Answer the calls of a judge, which sends arguments and reads records, until it closes the link."""
     try:
         function = load(job)
     except FailedToLoadError as error:
-        framing.write(link.descriptor, _packed(error.record))
+        messages.write(link.descriptor, _packed(error.record))
         return
-    framing.write(link.descriptor, _packed(["completed", ""]))
+    messages.write(link.descriptor, _packed(["completed", ""]))
     while True:
         request = link.read()
         if request is None:
             return
-        framing.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
+        messages.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
 
 
 def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:
@@ -125,11 +125,11 @@ def _outcome_of_request(function: Callable[..., object], request: bytes, longest
     try:
         positional: Any
         keywords: Any
-        positional, keywords = codec.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
+        positional, keywords = messages.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
         result = function(*positional, **keywords)
         if isinstance(result, (str, bytes)) and len(result) > longest:
             return ["output"]  # encoding it would take time
-        text = codec.dumps(result, opaque=True)
+        text = messages.dumps(result, opaque=True)
         return ["completed", text] if len(text) <= longest else ["output"]
     except BaseException as error:
         return described(error)
@@ -168,7 +168,7 @@ def rehearse() -> None:
     arguments = {"number": 3, "texts": ["a"], "table": {"b": (1.5, None)}}
     function = load((_SAMPLE_PROGRAM, "rehearsed", 0, []))
     _packed(_outcome_of_call(function, arguments, 1000))
-    _packed(_outcome_of_request(function, codec.packed(((), arguments)), 1000))
+    _packed(_outcome_of_request(function, messages.packed(((), arguments)), 1000))
     _packed(_outcome_of_call(function, {}, 1000))
     del sys.modules["program"]
 

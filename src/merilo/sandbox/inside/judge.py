@@ -20,7 +20,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from merilo.sandbox.inside import codec, framing
+from merilo.sandbox.inside import messages
 from merilo.sandbox.inside.harness import LONGEST_MESSAGE
 
 Record = list[str]
@@ -53,7 +53,7 @@ class Candidate:
 
     def __init__(self, link: int, name: str, longest: int) -> None:
         self.__name__ = name
-        self._link = framing.Stream(link)
+        self._link = messages.Stream(link)
         self._longest = longest
         self._turn = allocate_lock()
         self.failure: tuple[Exception, Record] | None = None
@@ -66,9 +66,9 @@ class Candidate:
             GoneError: the program's process has ended or sent an invalid record.
             Exception: the program raised; see `_raised` for the type.
         """
-        record = self.receive(codec.packed((positional, keywords)))
+        record = self.receive(messages.packed((positional, keywords)))
         if record[0] == "completed":
-            return codec.loads(record[1])
+            return messages.loads(record[1])
         error = _raised(record)
         self.failure = (error, record)
         raise error
@@ -82,10 +82,10 @@ class Candidate:
         try:
             with self._turn:  # a check may call from several threads
                 if request is not None:
-                    framing.write(self._link.descriptor, request)
+                    messages.write(self._link.descriptor, request)
                 answer = self._link.read(4 * self._longest + 8 * 1024)
             record = None if answer is None else _record(answer)
-        except (OSError, ValueError, RecursionError, framing.BrokenFrameError):
+        except (OSError, ValueError, RecursionError, messages.BrokenFrameError):
             record = None
         if record is None:
             self.gone = True
@@ -178,8 +178,8 @@ class Referee:
     def start(self, job: bytes, program: socket) -> None:
         """Send one check with the socket to the program that it tests; the verdict arrives as a frame."""
         self.served += 1
-        framing.hand_over(self.socket, b"j", program.fileno())
-        framing.write(self.socket.fileno(), job)
+        messages.hand_over(self.socket, b"j", program.fileno())
+        messages.write(self.socket.fileno(), job)
 
     def dismissed(self) -> None:
         """Reap the process after it was killed, and close its socket."""
@@ -191,14 +191,14 @@ class Referee:
         """Run checks and send their verdicts until the worker closes the socket."""
         gc.freeze()
         while True:
-            handed = framing.take_over(worker)
-            job = framing.read(worker.fileno())
+            handed = messages.take_over(worker)
+            job = messages.read(worker.fileno())
             if handed is None or job is None:
                 return
             _, link = handed
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
-            framing.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
+            messages.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
             # A check and its exception form reference cycles. Without a collection, they would keep this
             # program's answers
             # in memory during the next checks.
