@@ -206,6 +206,26 @@ def test_a_comparison_with_closed_gold_is_unpaired_and_says_so(words: Path, tmp_
     assert "the gold answers are closed: give them with --data FILE, or compare a run" in refused.complaint
 
 
+@pytest.mark.parametrize("rule", ["agreed", "all"])
+def test_the_metadata_have_the_value_that_the_settings_choose(rule: str, tmp_path: Path) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
+    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    # A majority is five of five: items with another answer are decided by the cascade.
+    folder = base(tmp_path, LABELS, "--min-votes", 5, "--max-low-agreement", 1, "--human-benchmark", rule)
+    report(folder, tmp_path / "hb", "--cards", cards)
+    content = json.loads((tmp_path / "hb" / "baseline.json").read_text(encoding="utf-8"))
+    chosen = content["by_majority_alone" if rule == "agreed" else "metrics"]["acc"]
+    assert content["by_majority_alone"]["acc"]["n"] < content["metrics"]["acc"]["n"] == ITEMS
+    assert (content["human_benchmark"]["items"], content["gold"]["withheld"]) == (rule, True)
+    card = json.loads((tmp_path / "hb" / "raw_dataset_meta.json").read_text(encoding="utf-8"))
+    assert card["human_benchmark"] == {"Accuracy": chosen["value"]}
+    which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
+    section = (tmp_path / "hb" / "human_baseline_en.md").read_text(encoding="utf-8")
+    assert f"metadata is that of {which}: {chosen['n']} of {ITEMS}." in section
+
+
 def test_verify_compares_the_models_again(tmp_path: Path) -> None:
     folder = base(tmp_path, LABELS)
     assert merilo("verify", folder, "--json", "-").json["not_recomputed"] == []
