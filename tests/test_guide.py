@@ -349,7 +349,7 @@ _BENCHMARK = (
 # fmt: off
 STATEMENTS: dict[str, tuple[str, ...]] = {
     "000.1": ("test_roads.py::test_every_dataset_of_the_catalogue_has_a_road",),
-    "000.2": (_POOLS, "baselines/test_real_pools.py::test_people_who_saw_the_dialogue_of_rutie"),
+    "000.2": (_POOLS, "baselines/test_real_pools.py::test_people_who_saw_the_dialogue_of_rutie_and_gold_of_every_turn"),
     "000.3": ("people see the text that models receive", "studies/test_instruction.py::test_every_label_has_its_meaning_and_an_example",
               "studies/test_instruction.py::test_programmers_are_told_how_much_to_write_and_not_to_run_it",
               "test_roads.py::test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are_scored"),

@@ -189,17 +189,6 @@ def test_metrics_of_labels_have_one_interval_over_items_and_annotators(tmp_path:
     assert row.difference.ci95.high < 0
 
 
-def test_items_of_one_text_widen_the_interval() -> None:
-    scores = np.repeat(np.random.default_rng(5).random(40) < 0.5, 3).astype(float) - 0.5
-    plain = Influence((scores - scores.mean()) / 120)
-    texts = np.arange(120) // 3
-    widths = [
-        np.ptp(crossed(0.0, one, (-1.0, 1.0)).interval())
-        for one in (plain, plain.clustered(texts, plain.unit))
-    ]
-    assert widths[1] > 1.5 * widths[0]
-
-
 def test_gold_labels_and_models_are_spelled_as_the_people_spell(tmp_path: Path) -> None:
     people, answers = study(tmp_path), guesses()
     plain = merilo.compare(people, model(tmp_path / "m.csv", answers)).rows

@@ -62,22 +62,6 @@ def test_skill_breaks_ties_of_lcs(pools: Path) -> None:
     assert ways["unresolved"] == 5
 
 
-def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> None:
-    outcome = merilo(
-        "baseline", *(pools / "rutie").glob("*.tsv"), "--dataset", "rutie", "--out", tmp_path / "out"
-    )
-    assert outcome.status == 0
-    consensus = pl.read_csv(tmp_path / "out" / "consensus.csv")
-    assert consensus.height == 430
-    sizes = (
-        (consensus["confidence"] * consensus["votes"])
-        .round()
-        .value_counts()
-        .sort("confidence", descending=True)
-    )
-    assert sizes["count"].to_list() == [294, 93, 43]
-
-
 def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     pools: Path, tmp_path: Path
 ) -> None:
@@ -163,14 +147,17 @@ def test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones(
     assert pairs == published
 
 
-def test_gold_answers_of_the_dialogue_meet_every_turn(pools: Path, tmp_path: Path) -> None:
+def test_people_who_saw_the_dialogue_of_rutie_and_gold_of_every_turn(pools: Path, tmp_path: Path) -> None:
     pool = pools / "rutie" / "pool1.tsv"
     known = merilo("baseline", pool, "--dataset", "rutie", "--out", tmp_path / "people")
     assert known.status == 0, known.err
+    consensus = pl.read_csv(tmp_path / "people" / "consensus.csv", schema_overrides={"label": pl.String})
+    assert consensus.height == 430
+    equal = (consensus["confidence"] * consensus["votes"]).round().value_counts(sort=True)
+    assert equal["count"].to_list() == [294, 93, 43]
     items = [
         json.loads(line) for line in (tmp_path / "people" / "raw" / "items.jsonl").read_text().splitlines()
     ]
-    consensus = pl.read_csv(tmp_path / "people" / "consensus.csv", schema_overrides={"label": pl.String})
     labels = dict(consensus.select("item", "label").iter_rows())
     for number, item in enumerate(items, start=1):
         item["outputs"] = labels[number] if number > 43 else str(3 - int(labels[number]))
