@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from command import Outcome, merilo
 from ended_process import ended_process
-from made_once import made_once
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.metrics.pass_at_k import pass_at_k
@@ -117,18 +116,6 @@ def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp
     assert done.complaint == f"merilo: {sentence}"
 
 
-@pytest.mark.parametrize("k", ["0", "-1", "a", "", "1,,2", "1.5", "²", "9" * 5_000])
-def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
-    done = score(
-        write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)),
-        data,
-        f"-k={k}" if k.startswith("-") else "-k",
-        *([] if k.startswith("-") else [k]),
-    )
-    assert done.status == 2
-    assert "-k: must be whole numbers of at least 1" in done.complaint
-
-
 def test_a_k_may_be_given_several_times_and_in_lists(tmp_path, data):
     done = score(
         write_lines(tmp_path / "c.jsonl", *generations(3, 10)), data, "-k", "1,5", "--k", "5", "--json", "-"
@@ -203,12 +190,6 @@ def test_a_job_that_goes_on_draws_the_random_tests_of_its_beginning(tmp_path, dr
     assert passed(again) == passed(first)
     done = score(path, drawn, "--out", out, "--judge-seed", "another")
     assert (done.status, 'and is now "another"; choose another folder' in done.complaint) == (2, True)
-
-
-@pytest.mark.parametrize("seed", ["", "a b", "ё", "x" * 101])
-def test_a_seed_that_not_every_file_can_hold_is_refused(tmp_path, drawn, seed):
-    done = score(write_lines(tmp_path / "c.jsonl", *doubles()), drawn, "--judge-seed", seed)
-    assert (done.status, "--judge-seed: must be 1 to 100 ASCII characters" in done.complaint) == (2, True)
 
 
 def test_long_wrong_answers_take_no_room_unless_they_are_asked_for(tmp_path, data):
@@ -428,27 +409,70 @@ def test_bad_input_is_one_sentence(tmp_path, data):
     assert (done.status, "item 1, inputs.tests: has no tests" in done.complaint) == (1, True)
 
 
-@pytest.mark.parametrize(("words", "sentence"), [
-    (["--timeout", "0"], "--timeout must be 0.01 or more"),
-    (["--timeout", "nan"], "timeout"),
-    (["--python", "2.7"], "--python"),
-    (["--python", "/nowhere/python"], "--python: '/nowhere/python' is neither a program"),
-    (["--packages", "/nowhere"], "'/nowhere' is not a folder"),
-    (["--backend", "chroot"], "there is no backend 'chroot'"),
-    (["--ray", ""], "--ray: must be an address"),
-    (["--workers", "0"], "--workers must be 1 or more"),
-    (["--timeout", "inf"], "--timeout must be a finite number"),
-    (["--memory", str(1 << 50)], "--memory must be 16777216 or less"),
-    (["--memory", "x"], "(see 'merilo code score --help')"),
-    (["--python", "pythonesque"], "--python: 'pythonesque' is neither a program that can be run nor a version such as 3.14"),
-    (["--packages", __file__], "is not a folder"),
-    (["--unsafe-no-sandbox", "--backend", "docker"], "--backend: 'docker' is a sandbox, but --unsafe-no-sandbox asks for none"),
-    (["--outputs", "-"], "--outputs: must be a file; only --json prints on standard output"),
-])  # fmt: skip
-def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sentence):
-    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, *words)
+#: Words after `code score c.jsonl --data problems.json`, in a folder with `packages/`, and what is said of them.
+REFUSED = [
+    *((f"--k={k}", "-k: must be whole numbers of at least 1") for k in ("0", "-1", "a", "", "1,,2", "1.5", "²", "9" * 5_000)),
+    *((f"--judge-seed={seed}", "--judge-seed: must be 1 to 100 ASCII characters") for seed in ("", "a b", "ё", "x" * 101)),
+    ("--timeout 0", "--timeout must be 0.01 or more"),
+    ("--timeout nan", "timeout"),
+    ("--timeout inf", "--timeout must be a finite number"),
+    ("--python 2.7", "--python"),
+    ("--python /nowhere/python", "--python: '/nowhere/python' is neither a program"),
+    ("--python pythonesque", "'pythonesque' is neither a program that can be run nor a version such as 3.14"),
+    ("--packages /nowhere", "'/nowhere' is not a folder"),
+    ("--packages c.jsonl", "is not a folder"),
+    *((f"--packages {place}", "which programs must not see; choose another folder") for place in (".", "packages/..", "/")),
+    *((f"--packages packages {option} packages/here", "which programs must not see") for option in ("--out", "--outputs", "--json")),
+    ("--backend chroot", "there is no backend 'chroot'"),
+    ("--unsafe-no-sandbox --backend docker", "--backend: 'docker' is a sandbox, but --unsafe-no-sandbox asks for none"),
+    ("--ray=", "--ray: must be an address"),
+    ("--workers 0", "--workers must be 1 or more"),
+    (f"--memory {1 << 50}", "--memory must be 16777216 or less"),
+    ("--memory x", "(see 'merilo code score --help')"),
+    ("--outputs -", "--outputs: must be a file; only --json prints on standard output"),
+    *((f"{option} {place}", "would be overwritten together with the input file") for option in ("--json", "--outputs") for place in ("c.jsonl", "problems.json")),
+    *((f"--out out {words}", "would be written twice, with different results; choose another path") for words in (
+        "--outputs out/verdicts.jsonl", "--outputs out/../out/score.json", "--json out/generations.jsonl", "--json x --outputs x",
+    )),
+    *((f"{option} c.jsonl/x/y", "c.jsonl is not a folder)") for option in ("--out", "--json", "--outputs")),
+    *((f"{option} packages", "packages: is a folder; name a file") for option in ("--json", "--outputs")),
+    ("--out packages", "score.json: exists already, and without a verdicts.jsonl beside it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSED)
+def test_what_cannot_be_done_is_one_sentence_and_changes_no_file(
+    tmp_path, data, monkeypatch, words, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    (tmp_path / "packages").mkdir()
+    if words == "--out packages":
+        (tmp_path / "packages" / "score.json").write_text("theirs")
+    checks = write_lines(tmp_path / "HumanEval.jsonl", check_row(1), check_row(2))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    problems = checks.name if "seed" in words else "problems.json"
+    done = score(Path("c.jsonl"), Path(problems), *(words.split(" ") if "=" not in words else [words]))
     assert done.status == 2
     assert sentence in done.complaint
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_standard_input_is_refused_and_an_empty_folder_of_packages_taken(tmp_path, data):
+    done = score(Path("-"), data)
+    assert (done.status, "standard input cannot be used" in done.complaint) == (2, True)
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    (tmp_path / "packages").mkdir()
+    words = (
+        "--packages",
+        tmp_path / "packages",
+        "--out",
+        tmp_path / "out",
+        "--json",
+        tmp_path / "out" / "score.json",
+    )
+    assert score(path, data, *words).status == 0
 
 
 def test_without_a_jail_programs_run_only_when_the_danger_is_spelt_out(tmp_path, data, monkeypatch):
@@ -483,97 +507,18 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     assert "20  distinct, 5 judged before, the others" in shown.out
 
 
-@made_once
-def finished_job(folder: Path) -> Path:
-    """The folder of a job's results, beside its problems and completions."""
-    data = write_items(folder / "problems.json", item(1), item(2))
-    path = write_lines(folder / "c.jsonl", *generations(1, 1, 1))
-    assert score(path, data, "--out", folder / "out").status == 0
-    return folder / "out"
-
-
-@pytest.mark.parametrize(("change", "words"), [
-    ("completions", []),
-    ("wall_seconds", ["--timeout", 2]),
-    ("python", []),
-    ("jail", ["--unsafe-no-sandbox"]),
-])  # fmt: skip
-def test_a_folder_of_another_job_is_refused(tmp_path, change, words):
-    out = finished_job(tmp_path)
-    path, data = tmp_path / "c.jsonl", tmp_path / "problems.json"
+@pytest.mark.parametrize(("change", "words"), [("completions", []), ("wall_seconds", ["--timeout", 2]), ("jail", ["--unsafe-no-sandbox"])])  # fmt: skip
+def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
+    path, out = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), tmp_path / "out"
+    assert score(path, data, "--out", out).status == 0
     if change == "completions":
         write_lines(path, *generations(0, 1, 1))
-    if change == "python":
-        verdicts = out / "verdicts.jsonl"
-        ours, older = f'"{platform.python_version()}"', '"3.9.1"'
-        verdicts.write_text(verdicts.read_text().replace(ours, older, 1))
     before = (out / "verdicts.jsonl").read_bytes()
     done = score(path, data, "--out", out, *words)
-    assert done.status == 2
     what = "the completions have changed since; choose" if change == "completions" else f"{change} was"
+    assert done.status == 2
     assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
     assert (out / "verdicts.jsonl").read_bytes() == before
-
-
-@pytest.mark.parametrize("option", ["--json", "--outputs"])
-def test_what_is_read_is_never_replaced(tmp_path, data, option):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    for needed in (path, data):
-        before = needed.read_bytes()
-        done = score(path, data, option, needed)
-        assert done.status == 2
-        assert "would be overwritten together with the input file" in done.complaint
-        assert needed.read_bytes() == before
-
-
-def test_one_result_is_never_written_over_another(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    out = tmp_path / "out"
-    twice = [
-        ["--outputs", out / "verdicts.jsonl"],
-        ["--outputs", out / ".." / "out" / "score.json"],
-        ["--json", out / "generations.jsonl"],
-        ["--json", tmp_path / "x", "--outputs", tmp_path / "x"],
-    ]
-    for words in twice:
-        done = score(path, data, "--out", out, *words)
-        assert done.status == 2
-        assert "would be written twice, with different results; choose another path" in done.complaint
-    assert score(path, data, "--out", out, "--json", out / "score.json").status == 0
-
-
-def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    theirs = tmp_path / "score.json"
-    theirs.write_text("theirs")
-    done = score(path, data, "--out", tmp_path)
-    assert done.status == 2
-    assert "score.json: exists already, and without a verdicts.jsonl beside it" in done.complaint
-    assert theirs.read_text() == "theirs"
-
-
-@pytest.mark.parametrize("option", ["--json", "--outputs", "--out"])
-def test_a_place_that_cannot_be_written_is_named_before_anything_runs(tmp_path, data, option):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    done = score(
-        path, data, option, path / "x" / "y", *([] if option == "--out" else ["--out", tmp_path / "o"])
-    )
-    assert done.status == 2
-    assert f"cannot be written ({path} is not a folder)" in done.complaint
-    assert not (tmp_path / "o").exists()
-
-
-def test_a_result_is_no_folder(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    (tmp_path / "a").mkdir()
-    for option in ("--json", "--outputs"):
-        done = score(path, data, option, tmp_path / "a")
-        assert (done.status, done.complaint) == (2, f"merilo: {tmp_path / 'a'}: is a folder; name a file")
-
-
-def test_standard_input_is_refused_for_what_it_is(data):
-    done = score(Path("-"), data)
-    assert (done.status, "standard input cannot be used" in done.complaint) == (2, True)
 
 
 def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_asked(tmp_path, data):
@@ -585,29 +530,6 @@ def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_ask
         found = done.json["provenance"]["parameters"]["jail"]
         assert (found["jail"], found["python"]) == ("bubblewrap", platform.python_version())
     assert "already have verdicts: 2" in done.complaint  # other words for the same are the same job
-
-
-def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    assert score(path, data, "--packages", packages).status == 0
-    for folder in (tmp_path, packages / "..", "/"):
-        done = score(path, data, "--packages", folder)
-        assert done.status == 2
-        assert "--packages: " in done.complaint
-        assert "which programs must not see; choose another folder" in done.complaint
-
-
-@pytest.mark.parametrize("option", ["--out", "--outputs", "--json"])
-def test_programs_are_not_given_what_others_answered(tmp_path, data, option):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    done = score(path, data, "--packages", packages, option, packages / "here")
-    assert done.status == 2
-    assert "which programs must not see; choose another folder" in done.complaint
-    assert list(packages.iterdir()) == []
 
 
 def test_file_names_need_not_be_utf8(tmp_path, data):
@@ -756,19 +678,6 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
     assert len(programs) == len(set(programs)) == PROGRAMS
     assert score(path, data, "--out", tmp_path / "unkilled").status == 0
     assert result(started.out) == result(tmp_path / "unkilled")
-
-
-def test_a_killed_worker_costs_nothing(tmp_path, start):
-    path, data = job(tmp_path)
-    started = start(path, data)
-    started.until(lambda: started.judged() > BEFORE)
-    family = started.family()
-    assert family
-    kill(family)
-    assert all_ended(family)
-    assert started.process.wait(120) == 0
-    assert result(started.out)["outcomes"] == {"wrong_answer": PROGRAMS * 3 // 4, "passed": PROGRAMS // 4}
-    assert list(started.temporary.iterdir()) == []
 
 
 def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path, start):

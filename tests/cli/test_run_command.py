@@ -19,7 +19,6 @@ from scripted_server import (
     Fails,
     Raw,
     ScriptedServer,
-    Stalls,
     half_a_line,
     limits,
 )
@@ -41,15 +40,8 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def args(server: ScriptedServer, **more: object) -> str:
-    given = {
-        "model": MODEL,
-        "base_url": server.url,
-        "max_retries": 2,
-        "timeout": 20,
-        "num_concurrent": 8,
-        **more,
-    }
-    return ",".join(f"{name}={value}" for name, value in given.items())
+    known = {"model": MODEL, "base_url": server.url, "max_retries": 2, "timeout": 20, "num_concurrent": 8}
+    return ",".join(f"{name}={value}" for name, value in {**known, **more}.items())
 
 
 def data_of(folder: Path, count: int, name: str = "lcs") -> Path:
@@ -156,17 +148,6 @@ def test_the_same_command_goes_on_after_a_dead_server_and_asks_nothing_twice(tmp
     }
 
 
-def test_an_unreachable_server_ends_the_run_with_one_sentence(tmp_path: Path) -> None:
-    with ScriptedServer() as server:
-        nowhere = args(server, max_retries=0)
-    done = merilo(
-        "run", "--model", LOCAL, "--model-args", nowhere, "--datasets", "lcs", "--out", tmp_path / "run"
-    )
-    assert done.status == 2
-    assert server.url in done.err
-    assert "Traceback" not in done.err
-
-
 def test_several_samples_are_several_answers_to_as_many_items(tmp_path: Path) -> None:
     with ScriptedServer([Answers("1")]) as server:
         done = merilo(
@@ -271,17 +252,6 @@ def test_a_server_that_lies_about_log_likelihoods_is_refused_and_an_honest_one_i
     assert status == 0, told
 
 
-def test_two_runs_into_one_folder_are_refused(tmp_path: Path) -> None:
-    from merilo.models.run_log import open_log
-
-    with open_log(tmp_path / "run"):
-        done = merilo("run", "--model", "gold", "--datasets", "lcs", "--out", tmp_path / "run")
-    assert done.status == 2
-    assert (
-        "another process is writing this run; wait until it ends, or choose another folder" in done.complaint
-    )
-
-
 def test_a_folder_with_other_files_is_not_taken_for_a_run(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for force in ([], ["--force"]):
@@ -329,16 +299,10 @@ def test_explain_shows_prompt_reply_thought_rule_and_score(tmp_path: Path) -> No
         words = ("run", "--model", LOCAL, "--model-args", args(server), "--datasets", "lcs")
         assert merilo(*words, "--out", tmp_path / "run").status == 0
     done = merilo("score", tmp_path / "run", "--explain", "1")
-    for part in (
-        "=== LCS, item 1 ===",
-        "[user]",
-        "[thought]\nсчитаю",
-        "[reply] (stop)\nДумаю, ответ: 2",
-        "(rule: ",
-        "[acc] ",
-        "gold '",
-    ):
-        assert part in done.out
+    shown = (
+        "=== LCS, item 1 ===|[user]|[thought]\nсчитаю|[reply] (stop)\nДумаю, ответ: 2|(rule: |[acc] |gold '"
+    )
+    assert [part for part in shown.split("|") if part not in done.out] == []
     assert merilo("score", tmp_path / "run", "--explain", "999").complaint.endswith(
         "no dataset of the run has an item '999'"
     )
@@ -452,43 +416,6 @@ def test_a_run_ends_if_its_first_replies_have_no_text(name: str, act: Act, told:
     assert done.status == 2
     assert f"the first 20 replies have no text: {told}" in done.err
     assert len(server.asked) < 20 + 8
-
-
-@every("content", [None, ""])
-def test_a_reply_without_text_is_empty_and_is_not_paid_twice(content: str | None, tmp_path: Path) -> None:
-    words = [
-        "run",
-        "--model",
-        LOCAL,
-        "--datasets",
-        "lcs",
-        "--out",
-        tmp_path / f"run-{content}",
-        "--json",
-        "-",
-    ]
-    with ScriptedServer([Answers(content)]) as server:
-        done = merilo(*words, "--model-args", args(server))
-        assert done.status == 0
-        assert done.json["datasets"]["lcs"]["outcomes"]["empty"] == 8
-        assert merilo(*words, "--model-args", args(server)).status == 0
-        assert len(server.asked) == 8
-
-
-def test_a_stalled_server_is_a_failed_request_that_the_next_command_asks_again(tmp_path: Path) -> None:
-    words = [
-        *("run", "--model", LOCAL, "--datasets", "lcs"),
-        *("--data", data_of(tmp_path / "data", 3), "--shots", "0"),
-        *("--out", tmp_path / "run", "--json", "-"),
-    ]
-    with ScriptedServer(lambda asked: Stalls() if number_of(asked) == 1 else Answers("0")) as server:
-        done = merilo(*words, "--model-args", args(server, timeout=1, max_retries=0))
-        assert done.status == 1
-        assert done.json["datasets"]["lcs"]["outcomes"]["failed"] == 1
-        assert "the same command asks them again" in done.err
-        server._script = lambda asked: Answers(str(number_of(asked)))
-        assert merilo(*words, "--model-args", args(server, timeout=1, max_retries=0)).status == 0
-        assert Counter(map(number_of, server.asked)) == {0: 1, 1: 2, 2: 1}
 
 
 def test_another_way_of_reading_answers_reads_the_log_again(tmp_path: Path) -> None:
