@@ -204,10 +204,17 @@ def replaced(path: Path, mode: int = ANYBODY) -> Iterator[IO[bytes]]:
 
 #: A spreadsheet may run a text that begins like this as a formula, unless it is a number. The minus of typography and
 #: the signs of full width count too.
-_FORMULA: Final = "[ \t\r\n]*[=+\\-@\u2212\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
+_SIGNS: Final = "=+\\-@\u2212\uff1d\uff0b\uff0d\uff20"
+_FORMULA: Final = f"[ \t\r\n]*[{_SIGNS}]|[\t\r\n]"
 _NUMBER: Final = (
     "[+\\-\u2212]?(?:[0-9]+|[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+)?(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?"
 )
+
+#: What ends a cell in one dialect of CSV or another.
+_SEPARATORS: Final = ';,|\t"'
+_NO_NUMBER: Final = f"(?=[{_SIGNS}])(?!{_NUMBER}(?:[{_SEPARATORS}]|$))"
+_AFTER_SEPARATOR: Final = re.compile(f"(?<=[{_SEPARATORS}])('*){_NO_NUMBER}")
+_GUARDED_AFTER_SEPARATOR: Final = re.compile(f"(?<=[{_SEPARATORS}])'('*){_NO_NUMBER}")
 
 
 def guarded_text(text: str) -> str:
@@ -250,6 +257,30 @@ def unguarded(table: pl.DataFrame) -> pl.DataFrame:
     text = cs.string()
     marked = text.str.starts_with("'") & _are_formulas(text)
     return table.with_columns(pl.when(marked).then(text.str.slice(1)).otherwise(text))
+
+
+def guarded_csv(table: pl.DataFrame) -> str:
+    """Return a table as CSV that runs no formula in any dialect: `guarded`, and every text is in quotation marks.
+
+    Where another dialect may take a sign for the end of a cell, what follows is guarded too: `x;=1` is `x;'=1`.
+    `unguarded_csv` restores the texts.
+    """
+    return _replaced(guarded(table), _AFTER_SEPARATOR, r"'\1").write_csv(quote_style="non_numeric")
+
+
+def unguarded_csv(table: pl.DataFrame) -> pl.DataFrame:
+    """Remove the apostrophes that `guarded_csv` added."""
+    return unguarded(_replaced(table, _GUARDED_AFTER_SEPARATOR, r"\1"))
+
+
+def _replaced(table: pl.DataFrame, pattern: re.Pattern[str], by: str) -> pl.DataFrame:
+    import polars.selectors as cs  # noqa: PLC0415 - heavy
+
+    columns = []
+    for column in table.select(cs.string()):
+        texts = column.filter(column.str.contains(f"[{_SEPARATORS}]'*[{_SIGNS}]")).unique().to_list()
+        columns.append(column.replace(texts, [pattern.sub(by, text) for text in texts]) if texts else column)
+    return table.with_columns(columns)
 
 
 def _are_formulas(text: pl.Expr) -> pl.Expr:

@@ -112,6 +112,31 @@ def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, da
         assert (row.external, row.completion) == ("w1", CODES[fate])
 
 
+def test_whoever_ends_before_the_plans_number_of_answers_has_no_complete_part(panel, tmp_path: Path) -> None:
+    folder = panel()
+    known = {
+        task.id: str(task.known) for task in (*study_tasks(folder).controls, *study_tasks(folder).training)
+    }
+    with opened_site(folder) as site, visiting(site) as visitor:
+        (study,) = site.studies
+        clock = site.clock.now
+        for name in ("a", "b", "c", "expired"):
+            client = from_elsewhere(visitor, "127.0.0.1")
+            page = trained(client, study.path, arrived(client, study.path, name), known)
+            page = worked(client, study.path, page, known, 3 if name == "expired" else 100)
+        with_rules(site, time_limit=1.0)
+        for task in (person := only_state(site).person_from("prolific", "expired")).order:  # type: ignore[union-attr]
+            if person.tasks[task].state == "open":
+                only_state(site).record(clock(), "expired", person.id, task)
+        only_state(site).open[:] = [0] * study.rules.tests
+        only_state(site)._free.clear()
+        page = client.get(f"{study.path}task").text
+        assert f"cc={CODES['stopped']}" in page
+        assert CODES["complete"] not in page
+    row = collected_people(folder, tmp_path / "people.csv")["expired"]
+    assert (row["answers"], row["pay"], row["bonus"]) == ("3", "0.00", "0.15")
+
+
 def collected_people(folder: StudyFolder, out: Path, *words: object) -> dict[str, dict[str, str]]:
     """The rows of the table of people by their ids."""
     answers = out.with_name("answers.csv")

@@ -304,13 +304,14 @@ def test_a_cookie_tells_neither_the_number_of_its_person_nor_depends_on_the_comp
             ahead.setattr("itsdangerous.timed.time.time", lambda: now() + 7200)
             to_first_task(client, study.path, "w1")
         assert 'name="task"' in client.get(f"{study.path}task").text
-        first = client.cookies[VisitorCookies.PERSON]
+        name = f"{VisitorCookies.PERSON}-{study.key}"
+        first = client.cookies[name]
         client.get(f"{study.path}?worker_id=w1")
-        again = client.cookies[VisitorCookies.PERSON]
-        assert site.cookies.person_of(first) == site.cookies.person_of(again) != ""
-        assert re.fullmatch("[0-9a-f]{20}", site.cookies.person_of(again)), "a random id"
+        again = client.cookies[name]
+        assert site.cookies.person_of(first) == site.cookies.person_of(again)
+        assert re.fullmatch("[0-9a-f]{20}", site.cookies.person_of(again)[0]), "a random id"
         monkeypatch.setattr("time.time", lambda: now() + 61 * 24 * 3600)
-        assert site.cookies.person_of(again) == ""
+        assert site.cookies.person_of(again) == ("", "")
 
 
 def test_only_the_owner_reads_the_database_its_copies_and_the_answers(

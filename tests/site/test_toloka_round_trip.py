@@ -334,6 +334,7 @@ def test_one_other_answer_gives_another_baseline(tmp_path: Path) -> None:
     path = site.parent / "answers.csv"
     first, row, *rest = path.read_text(encoding="utf-8").splitlines()
     study, task, answer, *more = row.split(",")
+    answer = answer.strip('"')
     path.write_text(
         "\n".join([first, ",".join([study, task, "10"[int(answer)], *more]), *rest, ""]), encoding="utf-8"
     )

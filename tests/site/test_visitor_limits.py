@@ -103,21 +103,9 @@ def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in
         told = guesser.get("/i/X", headers={"Accept": "application/json"})
         assert told.status_code == 429
         assert told.json()["error"]
-        assert from_elsewhere(guesser, "203.0.113.10").get(link).status_code == 200
+        assert guesser.get(link).status_code == 200, "a right code is let in"
         here = from_elsewhere(guesser, "127.0.0.1")
         assert {here.get("/i/NO").status_code for _ in range(100)} == {404}, "this computer is not limited"
-
-
-def test_made_up_ids_of_a_platform_are_limited_and_people_who_came_before_go_on(frozen: Frozen) -> None:
-    with opened_site(frozen()) as site, visiting(site, "203.0.113.9") as client:
-        site.limits = VisitorLimits(Clock())
-        path = site.studies[0].path
-        got = [client.get(f"{path}?worker_id=w{number}", follow_redirects=False) for number in range(201)]
-        assert [one.status_code for one in got] == [303] * 200 + [429]
-        assert int(got[-1].headers["Retry-After"]) <= 20
-        assert client.get(f"{path}?worker_id=w7", follow_redirects=False).status_code == 303
-        other = from_elsewhere(client, "203.0.113.10")
-        assert other.get(f"{path}?worker_id=w201", follow_redirects=False).status_code == 303
 
 
 @pytest.mark.parametrize(("address", "allowed"), [("203.0.113.9", 100), ("127.0.0.1", 130)])

@@ -67,7 +67,10 @@ def people_at_work(study: Path, count: int, database: str | None = None) -> list
             shown = next_task(state, person, now)
             assert isinstance(shown, ShownTask)
             visit = cookies.new_visit()
-            signed = {VisitorCookies.VISIT: visit, VisitorCookies.PERSON: cookies.person(person.id)}
+            signed = {
+                VisitorCookies.VISIT: visit,
+                f"{VisitorCookies.PERSON}-{served.key}": cookies.person(person.id),
+            }
             browsers.append(Browser(signed, cookies.form_token(visit), served.tasks[shown.number].id))
         journal.append(state.unwritten())
     return browsers

@@ -84,6 +84,13 @@ def serve(
                 host=host,
             )
         )
+    if (address or "").startswith("https://") and not proxy:
+        say(
+            Text(
+                "warning: --address begins with https, but --proxy names no reverse proxy: everybody seems to come "
+                "from one address, and by HTTP; give --proxy ADDRESSES"
+            )
+        )
     serve_study(
         *studies,
         host=host,

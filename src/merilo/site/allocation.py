@@ -57,7 +57,8 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> Giv
         state: the study.
         person: the person.
         now: the time, in milliseconds since 1970.
-        most: the most tasks of the person; those whose time ran out are no part of it. `None` without a limit.
+        most: the most tasks of the person; those that ran out of time or were skipped are no part of it. `None`
+            without a limit.
 
     Returns:
         The first task of the page, with the others beside it; "done" if the person can get no more, "wait" if
@@ -96,10 +97,9 @@ def _next_task(
     state: State, person: Person, place: int, chosen: Sequence[int], most: int | None
 ) -> int | Without:
     """Choose the task of a place in a person's order, besides those that are chosen for the same page."""
-    if most is not None:
-        used = sum(person.tasks[task].state != "expired" for task in person.order)
-        if used + len(chosen) >= most:
-            return "most"
+    used = sum(person.tasks[task].fills_place for task in person.order) if most is not None else 0
+    if most is not None and used + len(chosen) >= most:
+        return "most"
     if state.rules.control_at(person.seed, place):
         had = {*person.tasks, *person.withheld, *chosen}
         if (control := state.rules.next_control(person.seed, had)) is not None:
@@ -139,6 +139,9 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
         Number of a task -> "saved"; "repeated" if it was answered before (the first answer stays); "late" after the
         time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if they never had it.
     """
+    asked = [person.tasks.get(answer.number) for answer in sent]
+    if any(assignment is None or assignment.given is None for assignment in asked):  # a forged page
+        return {answer.number: "not_given" for answer in sent}
     since = _page_since(state, person, sent)
     taken = {
         answer.number: _save(state, person, answer, now, since=since, among=len(sent)) for answer in sent
@@ -230,13 +233,15 @@ def return_overdue(state: State, now: int) -> int:
     places = 0
     for holder, task in sorted(state.pending, key=lambda pair: (pair[1], pair[0])):
         assignment = state.people[holder].tasks[task]
-        if assignment.state == "open" and assignment.due is not None and now > assignment.due:
+        if assignment.state == "open" and assignment.is_over(now):
             state.record(now, "expired", holder, task)
             places += 1
     since = now - round(1000 * state.rules.lease)
     for person in [*state.people.values()]:
         away = (
-            person.stage == "working" and person.last_seen < since and person.controls_right < person.controls
+            person.stage == "working"
+            and not since <= person.last_seen <= now
+            and person.controls_right < person.controls
         )
         if away and state.rules.excludes(person.controls, person.controls_right):
             counted = sum(assignment.counts for assignment in person.tasks.values())

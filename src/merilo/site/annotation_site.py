@@ -16,17 +16,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
-from merilo.errors import InputError, MeriloError
+from merilo.errors import DataError, InputError, MeriloError
 from merilo.site.journal import Journal
 from merilo.site.people_access import DRAWN, NewPeople
 from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import (
-    LIFETIME,
     Refusal,
     RefusedRequestError,
     VisitorCookies,
     browser_language,
+    cookie_of,
+    set_cookie,
     wants_json,
 )
 from merilo.site.state import Person, State
@@ -122,13 +123,13 @@ class AnnotationSite:
         self.states = self._read_states()
 
     def _read_states(self) -> dict[str, State]:
-        return {study.key: State(study, self.journal.events(study.key)) for study in self.studies}
+        return {study.key: State.of(study, self.journal) for study in self.studies}
 
     def read_again(self) -> None:
         """Read the states from the log; without it, every request is refused until it can be read."""
         try:
             self.states = self._read_states()
-        except InputError:
+        except (DataError, InputError):
             self.states = {}
 
     async def act(self, decide: Callable[[], Result]) -> Result:
@@ -173,9 +174,14 @@ class AnnotationSite:
                 return study
         raise RefusedRequestError(404, "not_found")
 
-    def sender(self, request: Request) -> str:
-        """Return the id of the person whose cookie the request carries; an empty text without one."""
-        return self.cookies.person_of(request.cookies.get(VisitorCookies.PERSON))
+    def sender(self, request: Request, study: ServedStudy) -> str:
+        """Return the id of the person whose cookie the request carries; an empty text without one.
+
+        A link that was replaced or revoked ends the sessions that it opened.
+        """
+        person, link = self.cookies.person_of(cookie_of(request, f"{VisitorCookies.PERSON}-{study.key}"))
+        state = self.states.get(study.key)
+        return "" if link and state is not None and not state.leads(link, person) else person
 
     def page(
         self,
@@ -220,8 +226,8 @@ class AnnotationSite:
         response: Response = HTMLResponse(text, status_code=status)
         if status == OK and wants_json(request):
             response = JSONResponse({"next": request.scope["path"], "page": text})
-        if request.cookies.get(VisitorCookies.VISIT) != visit:
-            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
+        if cookie_of(request, VisitorCookies.VISIT) != visit:
+            set_cookie(request, response, VisitorCookies.VISIT, visit)
         return response
 
     def visit_of(self, request: Request) -> str:
@@ -229,7 +235,7 @@ class AnnotationSite:
 
         A new one for a new browser.
         """
-        visit = request.cookies.get(VisitorCookies.VISIT, "")
+        visit = cookie_of(request, VisitorCookies.VISIT)
         return visit if self.cookies.is_visit(visit) else self.cookies.new_visit()
 
     def notice(
@@ -262,13 +268,6 @@ class AnnotationSite:
         if person is not None:
             return "en" if person.language == "en" else "ru"
         return browser_language(request, study.languages if study else ("ru", "en"))
-
-    def set_cookie(self, request: Request, response: Response, name: str, value: str, path: str) -> None:
-        """Add a cookie that scripts cannot read and other sites do not send."""
-        secure = request.url.scheme == "https"
-        response.set_cookie(
-            name, value, max_age=LIFETIME, path=path, secure=secure, httponly=True, samesite="lax"
-        )
 
     def refused(self, request: Request, error: RefusedRequestError) -> Response:
         """Return the answer to a request that was refused."""

@@ -43,6 +43,7 @@ from merilo.site.site_requests import (
     browser_language,
     field,
     form_of,
+    set_cookie,
     wants_json,
 )
 from merilo.site.state import Person, State
@@ -423,7 +424,10 @@ class _Visit:
         def save(state: State, person: Person) -> tuple[_Result, _Before | None]:
             if page == "training":
                 return steps.answer_training(state, person, sent.answers[0], now), None
+            new = not steps.has_answered(state, person)
             taken = steps.save_answers(state, person, sent.answers, now)
+            if new and steps.has_answered(state, person):
+                site.limits.first_answer(self.request)
             result = _worst(taken.values())
             if any(
                 taken[answer.number] == "repeated"
@@ -524,7 +528,7 @@ class _Visit:
         handed = platform_id(parameters)
         if study.preview and not self.sender:  # whoever looks at a preview is somebody new
             handed = handed or ("link", token_hex())
-        if handed is not None and (study.preview or not study.by_invitation):
+        if handed is not None and (study.preview or study.lets_in(handed[1])):
             language = browser_language(self.request, study.languages)
             now, wait = site.clock.now(), site.limits.seconds_to_new_person(self.request)
             admitted = await site.act(
@@ -631,7 +635,8 @@ def _router(site: AnnotationSite) -> tuple[APIRouter, Callable[[Request], _Visit
     """
 
     def visit(request: Request) -> _Visit:
-        return _Visit(site, request, site.study(request.path_params["key"]), site.sender(request))
+        study = site.study(request.path_params["key"])
+        return _Visit(site, request, study, site.sender(request, study))
 
     return APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse), visit
 
@@ -732,7 +737,7 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         response = here.notice(
             _LEFT, [Text("This device has forgotten you. To go on, open your link again.")]
         )
-        response.delete_cookie(VisitorCookies.PERSON, path=here.base, httponly=True, samesite="lax")
+        set_cookie(request, response, f"{VisitorCookies.PERSON}-{here.study.key}", "", seconds=0)
         response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
         return response
 
@@ -836,7 +841,6 @@ def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> 
 
 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
-    site.limits.before_code(request)
     language, now = browser_language(request), site.clock.now()
     admitted = await site.act(
         lambda: admit_invited([*site.states.values()], code, language, now, site.newcomers)
@@ -851,9 +855,8 @@ async def _by_code(site: AnnotationSite, request: Request, code: str) -> Respons
 
 
 def _let_in(site: AnnotationSite, request: Request, admitted: Admission) -> Response:
-    home = admitted.state.study.path
-    response = RedirectResponse(home, 303)
-    site.set_cookie(
-        request, response, VisitorCookies.PERSON, site.cookies.person(admitted.person.id), home.rstrip("/")
-    )
+    study = admitted.state.study
+    response = RedirectResponse(study.path, 303)
+    cookie = site.cookies.person(admitted.person.id, admitted.link)
+    set_cookie(request, response, f"{VisitorCookies.PERSON}-{study.key}", cookie)
     return response

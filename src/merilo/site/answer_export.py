@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -11,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.atomic_write import guarded
+from merilo.atomic_write import guarded_csv
 from merilo.people.controls import ExclusionRule
 from merilo.people.platforms.loading import json_text
 from merilo.people.reading import StudyResponses
@@ -255,14 +253,9 @@ def _counts(answers: pl.DataFrame) -> AnswerCounts:
 def collect_answers(state: State) -> CollectedAnswers:
     """Collect the answers to test and control items as a table."""
     answers = read_answers(state)
-    text = io.StringIO()
-    # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
-    writer = csv.writer(text)
-    rows = collected_rows(state, answers)
-    writer.writerow(rows.columns)
-    writer.writerows(guarded(rows).iter_rows())
+    table = guarded_csv(collected_rows(state, answers))
     counts = _counts(answers.with_columns(n=pl.lit(1)))
-    return CollectedAnswers(counts.answers, counts.people, counts.left_out, text.getvalue())
+    return CollectedAnswers(counts.answers, counts.people, counts.left_out, table)
 
 
 def answer_reward(study: ServedStudy) -> float | None:

@@ -35,7 +35,14 @@ from merilo.site.paid_people import paid_people
 from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy
-from merilo.site.site_requests import RefusedRequestError, browser_language, field, form_of
+from merilo.site.site_requests import (
+    RefusedRequestError,
+    browser_language,
+    cookie_of,
+    field,
+    form_of,
+    set_cookie,
+)
 from merilo.site.state import State
 from merilo.site.status import Statuses, Worker, site_status
 from merilo.text import Language, Text, formatted
@@ -127,16 +134,15 @@ class AuthorViews:
             raise RefusedRequestError(404, "not_found")
         language = self.language(request)
         response = self.site.rendered(request, "author_enter.html.j2", language, status=200, home=HOME)
-        response.set_cookie(
-            COOKIE, self._signer.sign("author").decode(), max_age=COOKIE_LIFETIME, path="/author",
-            secure=request.url.scheme == "https", httponly=True, samesite="strict",
-        )  # fmt: skip
+        response.headers["Referrer-Policy"] = "no-referrer"  # the page sends no forms, which need an origin
+        cookie = self._signer.sign("author").decode()
+        set_cookie(request, response, COOKIE, cookie, seconds=COOKIE_LIFETIME, samesite="strict")
         return response
 
     def allowed(self, request: Request) -> None:
         """Answer a browser that has not opened the link as if there were no such page; a dependency of routes."""
         try:
-            _, signed = self._signer.unsign(request.cookies.get(COOKIE, ""), return_timestamp=True)
+            _, signed = self._signer.unsign(cookie_of(request, COOKIE), return_timestamp=True)
         except BadSignature:
             raise RefusedRequestError(404, "not_found") from None
         if time.time() - signed.timestamp() > COOKIE_LIFETIME:
@@ -144,7 +150,7 @@ class AuthorViews:
 
     def language(self, request: Request) -> Language:
         """Return the language that the author chose, or the browser's."""
-        chosen = request.cookies.get(LANGUAGE_COOKIE)
+        chosen = cookie_of(request, LANGUAGE_COOKIE)
         return chosen if chosen in {"en", "ru"} else browser_language(request)  # type: ignore[return-value]  # checked
 
     async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
@@ -252,7 +258,7 @@ def author_routes(views: AuthorViews) -> APIRouter:
         study, form = site.study(key), await form_of(request, site.cookies)
         response = RedirectResponse(f"{HOME}{study.key}/", 303)
         chosen = "en" if field(form, "language") == "en" else "ru"
-        site.set_cookie(request, response, LANGUAGE_COOKIE, chosen, "/author")
+        set_cookie(request, response, LANGUAGE_COOKIE, chosen)
         return response
 
     @inside.get(f"{HOME}{{key}}/")

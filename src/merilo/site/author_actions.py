@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from merilo.atomic_write import guarded
+from merilo.atomic_write import guarded_csv
 from merilo.errors import UsageError
 from merilo.site import allocation
 from merilo.site.answer_export import moment
@@ -220,7 +220,7 @@ def comments_table(state: State) -> str:
         ))  # fmt: skip
     columns = ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment")
     table = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-    return guarded(table).write_csv()
+    return guarded_csv(table)
 
 
 def log_table(state: State, events: Iterable[Event]) -> str:
@@ -242,4 +242,4 @@ def log_table(state: State, events: Iterable[Event]) -> str:
         text = json.dumps(shown, ensure_ascii=False) if shown else ""
         rows.append((moment(event.at), actor, event.kind, person.pseudonym if person else "", reason, text))
     columns = ("time", "actor", "what", "person", "reason", "facts")
-    return guarded(pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")).write_csv()
+    return guarded_csv(pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row"))

@@ -33,7 +33,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -43,6 +43,9 @@ _ENCODED: Final = [
     (name.lower().encode(), value.encode())
     for name, value in {**SECURITY_HEADERS, "Cache-Control": "no-store"}.items()
 ]
+
+
+_ENCODED_HTTPS: Final = [*_ENCODED, (b"strict-transport-security", b"max-age=31536000")]
 
 
 class SecurityHeaders:
@@ -68,7 +71,8 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 own = message["headers"]
                 named = {name.lower() for name, _ in own}
-                message["headers"] = [*own, *(header for header in _ENCODED if header[0] not in named)]
+                more = _ENCODED_HTTPS if scope["scheme"] == "https" else _ENCODED
+                message["headers"] = [*own, *(header for header in more if header[0] not in named)]
             elif head:
                 if ended:
                     return
@@ -84,6 +88,9 @@ MOST_HEADERS: Final = 100
 
 #: The most bytes of a request; forms are limited to less by the pages.
 LARGEST_REQUEST: Final = 17_000_000
+
+#: The most requests of a connection that wait for the one before them; browsers let none wait.
+MOST_WAITING: Final = 8
 
 #: Seconds for the head of a request, and for a request as a whole: 1 MB at 10 kB/s.
 HEAD_SECONDS: Final = 20.0
@@ -168,6 +175,11 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Check the head and begin to answer."""
         self._head = False
+        if self.transport.is_closing():
+            return
+        if len(self.pipeline) >= MOST_WAITING:
+            self.transport.close()
+            return
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > LARGEST_HEAD or len(self.headers) > MOST_HEADERS:
             self._refuse(431)
@@ -179,8 +191,7 @@ class BoundedHttp(HttpToolsProtocol):
         if hosts and self.names is not None and not _is_served(hosts[0], self.names):
             self._refuse(421)
             return
-        if not self.transport.is_closing():
-            super().on_headers_complete()
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body, unless the request was refused."""

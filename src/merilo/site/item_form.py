@@ -12,7 +12,9 @@ from typing import Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
+from merilo.people.spelling import may_be_mine
 from merilo.site.served_study import ServedStudy
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
 from merilo.studies.study_tasks import StudyTask
 from merilo.text import Language, Text, markup
@@ -240,11 +242,11 @@ def _with_media(study: ServedStudy, task: StudyTask, text: str, language: Langua
 def hidden_word(study: ServedStudy, task: StudyTask) -> str | None:
     """Return the word that the hidden text of an item asks models for; `None` if the item has no such text.
 
-    Only items of the test with free answers have it: elsewhere it would change which option is chosen, or whether a
-    control item is passed.
+    Only items with free answers have it: elsewhere it would change which option is chosen. Control items have it too,
+    or its absence would tell them.
     """
-    tests = study.numbers[task.id] < study.rules.tests
-    if not (study.folder.plan.assistance.hidden_text and tests and task.form in {"text", "program"}):
+    asked = study.numbers[task.id] < study.training.start
+    if not (study.folder.plan.assistance.hidden_text and asked and task.form in {"text", "program"}):
         return None
     digest = blake2b(task.id.encode(), key=study.secret, digest_size=8, person=b"merilo word").digest()
     return "".join(letters[byte % len(letters)] for byte, letters in zip(digest, _SYLLABLES * 4, strict=True))
@@ -289,12 +291,19 @@ def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str,
     else:
         answer = values[0] if values else ""
         answer = answer.rstrip() if field.kind == "program" else answer.strip()
+    if (fault := _fault(field, answer)) is not None:
+        return "", fault
+    return (re.sub("[−–]", "-", answer) if field.kind == "number" else answer), None
+
+
+def _fault(field: ItemField, answer: str) -> Text | None:
+    """What is wrong with an answer; `None` if nothing is."""
     if not answer.strip() or (field.kind == "labels" and answer not in field.options):
-        return "", Text("The answer is missing. Give an answer and send it again.")
+        return Text("The answer is missing. Give an answer and send it again.")
+    if field.kind in {"text", "program"} and (answer.strip() in SKIP_OWN.values() or may_be_mine(answer)):
+        return Text("This text marks a skipped task in the tables of answers. Give an answer in other words.")
     if field.kind in {"number", "list"} and not re.fullmatch(field.pattern, answer):
         if field.kind == "number":
-            return "", Text("The answer must be a whole number, for example 12 or −5.")
-        return "", Text("The answer must be numbers separated by commas, for example 1,3.")
-    if field.kind == "number":
-        answer = re.sub("[−–]", "-", answer)
-    return answer, None
+            return Text("The answer must be a whole number, for example 12 or −5.")
+        return Text("The answer must be numbers separated by commas, for example 1,3.")
+    return None

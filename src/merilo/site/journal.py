@@ -187,6 +187,7 @@ class Journal:
         self._lock: IO[bytes] | None = None
         self._connection: Connection | None = None
         self._last: int | None = None
+        self._erased = False  # and a file may have it still
         try:
             with self._refusing():
                 self._make_table()
@@ -208,6 +209,8 @@ class Journal:
         """Let another process write, and close the database."""
         if self._connection is not None:
             with suppress(SQLAlchemyError):
+                if not self.is_sqlite:  # the server ends the session some time after the connection
+                    self._connection.exec_driver_sql("SELECT pg_advisory_unlock_all()")
                 self._connection.close()
             self._connection = None
         if self._lock is not None:
@@ -309,9 +312,9 @@ class Journal:
         finally:
             _rest(connection)
         self._last = last + len(rows)
-        if self.is_sqlite and any(entry.erases for entry in entries):
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-            _rest(connection)
+        self._erased |= any(entry.erases for entry in entries)
+        if self._erased:
+            self._erased = not _rewritten(connection)
 
     def _writing(self) -> Connection:
         """Return the connection of the process that writes."""
@@ -344,9 +347,8 @@ class Journal:
     def _refusing(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
-            original = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
-            raise InputError(f"cannot be read ({original})", file=self.name) from error
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise _named(error, self.name) from error
 
     def _make_table(self) -> None:
         """Make the table of a new database; refuse one in which another program keeps its tables."""
@@ -358,6 +360,12 @@ class Journal:
                     f"belongs to another program or version (its table 'event' has other columns); give another "
                     f"{argument('database')}",
                     file=self.name,
+                )
+            with self.engine.connect() as connection:
+                last, count = connection.execute(select(func.max(EVENT.c.id), func.count())).one()
+            if count != (last or 0):
+                raise DataError(
+                    f"is damaged ({last - count} events are missing): restore a backup", file=self.name
                 )
         elif tables and self.is_sqlite:
             raise DataError(
@@ -373,6 +381,26 @@ def _rest(connection: Connection) -> None:
     """End the transaction that SQLAlchemy begins by itself, so that the next one is ours."""
     if connection.in_transaction():
         connection.rollback()
+
+
+def _rewritten(connection: Connection) -> bool:
+    """Remove from the files what was erased; return whether it is gone: a reader of SQLite's log may keep it there."""
+    if connection.engine.dialect.name == "sqlite":
+        busy = bool(connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar())
+    else:
+        connection.exec_driver_sql(f"VACUUM FULL {EVENT.name}")
+        busy = False
+    _rest(connection)
+    return not busy
+
+
+def _named(error: Exception, name: str) -> InputError:
+    """Return what a reader of the database is told: whether it is damaged, or cannot be read now."""
+    original = getattr(error, "orig", None) or error
+    said = " ".join(str(original).split())[:200]
+    if isinstance(original, sqlite3.DatabaseError) and not isinstance(original, sqlite3.OperationalError):
+        return InputError(f"is damaged ({said}): restore a backup", file=name)
+    return InputError(f"cannot be read ({said})", file=name)
 
 
 def _forget(connection: Connection, entry: LogEntry) -> None:
@@ -468,9 +496,12 @@ def back_up(url: URL, out: Path) -> None:
             read.backup(copy, pages=4096)
             (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
         if verdict != "ok":
-            raise InputError(f"is damaged ({verdict[:200]})", file=source)
+            raise InputError(f"is damaged ({verdict[:200]}): restore a backup", file=source)
+        Journal(URL.create("sqlite", database=str(part))).close()
         part.replace(out)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.OperationalError, OSError) as error:
         raise OutputError(f"cannot be written ({error})", file=out) from error
+    except sqlite3.Error as error:
+        raise _named(error, str(source)) from error
     finally:
         part.unlink(missing_ok=True)

@@ -97,7 +97,7 @@ def read_states(journal: Journal, studies: Sequence[ServedStudy]) -> list[State]
     Raises:
         DataError: the log holds another version of a study.
     """
-    states = [State(study, journal.events(study.key)) for study in studies]
+    states = [State.of(study, journal) for study in studies]
     for state in states:
         check_version(state)
     return states

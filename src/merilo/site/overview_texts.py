@@ -244,6 +244,8 @@ def _assumed(status: SiteStatus, more: int) -> Text:
 def _people(status: SiteStatus) -> Text:
     stages = dict(status.counts.stages)
     parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages.get(stage)]
+    if status.counts.silent:
+        parts.append(Text("of these without an answer yet: {n:,}", n=status.counts.silent))
     return joined(parts, ", ") if parts else Text("nobody yet")
 
 

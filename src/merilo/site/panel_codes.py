@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from merilo.site.annotator_steps import has_answered
+from merilo.site.annotator_steps import has_answered, is_complete
 from merilo.site.people_access import PROLIFIC, completion_code
 from merilo.site.state import Person, State
 
 #: Where a person's browser hands in a completion code.
 RETURN_ADDRESS: Final = "https://app.prolific.com/submissions/complete?cc={code}"
 
-#: A person's stage -> the code with which they go back; at other stages, that of a complete part.
+#: A person's stage -> the code with which they go back; at other stages, the plan's number of answers decides.
 _CODE_AT: Final[Mapping[str, str]] = {
     "declined": "no_consent",
     "refused": "screened_out",
@@ -55,4 +55,4 @@ def hand_out_completion(state: State, person: Person, now: int) -> Completion | 
 
 def _fate(state: State, person: Person) -> str:
     """Return the name of the code with which a person goes back: a part is complete by answers alone."""
-    return _CODE_AT.get(person.stage) or ("complete" if has_answered(state, person) else "stopped")
+    return _CODE_AT.get(person.stage) or ("complete" if is_complete(state, person) else "stopped")

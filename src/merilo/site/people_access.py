@@ -62,11 +62,13 @@ class Admission(NamedTuple):
         state: the study.
         person: the person.
         new: whether the person came in for the first time, with an id of a platform.
+        link: the hash of the invitation that they opened; empty without one.
     """
 
     state: State
     person: Person
     new: bool = False
+    link: str = ""
 
 
 def new_invitation(
@@ -135,11 +137,10 @@ def admit_invited(
     if state is None or (invitation := state.invitations[hashed]).revoked:
         return None
     if invitation.person is not None:
-        return Admission(state, state.people[invitation.person])
+        return Admission(state, state.people[invitation.person], link=hashed)
     source, external = ("link", hashed[:24]) if invitation.name is None else ("expert", invitation.name)
-    return Admission(
-        state, _new_person(state, source, external, language, now, newcomers=newcomers, hashed=hashed)
-    )
+    person = _new_person(state, source, external, language, now, newcomers=newcomers, hashed=hashed)
+    return Admission(state, person, link=hashed)
 
 
 def admit_from_platform(

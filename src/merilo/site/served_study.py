@@ -23,7 +23,7 @@ from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import key_of
 from merilo.site.task_rules import TaskRules
 from merilo.studies.instruction import SKIP_OWN, html_of
-from merilo.studies.plan_types import Arm, Study
+from merilo.studies.plan_types import PEOPLE_FILE, Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder, refuse_changed
 from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, in_domains, study_tasks
@@ -79,6 +79,13 @@ class ServedStudy:
     def by_invitation(self) -> bool:
         """Whether people need an invitation: experts do."""
         return self.arm.kind == "expert"
+
+    def lets_in(self, external: str) -> bool:
+        """Return whether the platform's id of a person is enough to take part."""
+        if self.by_invitation or not self.arm.listed:
+            return not self.by_invitation
+        path = self.folder.path / PEOPLE_FILE
+        return path.is_file() and external in map(str.strip, path.read_text("utf-8").splitlines())
 
     @cached_property
     def declared(self) -> Dataset:

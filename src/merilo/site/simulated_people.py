@@ -284,7 +284,7 @@ def collect_from_simulated_people(
     try:
         if not journal.take():
             raise UsageError("another process writes to this study's database: end it first")
-        state = State(loaded, journal.events(loaded.key))
+        state = State.of(loaded, journal)
         register([state], 0)
         crowd = SimulatedCrowd(state, items, seed)
         crowd.answer_everything()

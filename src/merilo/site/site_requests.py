@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
-from fastapi import Request
+from fastapi import Request, Response
 from itsdangerous import BadSignature, Signer, TimestampSigner
 
 from merilo.text import Language
@@ -23,11 +23,37 @@ from merilo.text import Language
 LIFETIME: Final = 60 * 60 * 24 * 60
 
 
+def cookie_of(request: Request, name: str) -> str:
+    """Return the value of a cookie; an empty text without it."""
+    return request.cookies.get(_full_name(request, name), "")
+
+
+def set_cookie(
+    request: Request,
+    response: Response,
+    name: str,
+    value: str,
+    *,
+    seconds: int = LIFETIME,
+    samesite: Literal["lax", "strict"] = "lax",
+) -> None:
+    """Add a cookie that scripts cannot read and other sites do not send; no seconds delete it."""
+    response.set_cookie(
+        _full_name(request, name), value, max_age=seconds, path="/", secure=request.url.scheme == "https",
+        httponly=True, samesite=samesite,
+    )  # fmt: skip
+
+
+def _full_name(request: Request, name: str) -> str:
+    """Over HTTPS, browsers take a cookie with this prefix from this very host alone, and not from a sibling of it."""
+    return f"__Host-{name}" if request.url.scheme == "https" else name
+
+
 class VisitorCookies:
     """Signs and reads the site's cookies.
 
-    `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one
-    study.
+    `VISIT` names the browser, and every form carries a token made of it; `PERSON` and the key of a study names the
+    person there.
 
     Args:
         key: the key of the signatures.
@@ -58,20 +84,21 @@ class VisitorCookies:
         """Return whether a form was made for the browser that sends it; tokens are made for its own cookies alone."""
         return hmac.compare_digest(self.form_token(visit).encode(), token.encode())
 
-    def person(self, person: str) -> str:
-        """Return the cookie of a person, given by their random id."""
-        return self._person.sign(person).decode()
+    def person(self, person: str, link: str = "") -> str:
+        """Return the cookie of a person, given by their random id and by the invitation that they opened."""
+        return self._person.sign(f"{person}-{link}").decode()
 
-    def person_of(self, cookie: str | None) -> str:
-        """Return the id of the person whom a cookie names; an empty text without a cookie that this site made lately.
+    def person_of(self, cookie: str) -> tuple[str, str]:
+        """Return the id of the person whom a cookie names, and the invitation that they opened; empty texts without.
 
-        A cookie may come from the future: a clock was set right.
+        A cookie older than `LIFETIME` names nobody. It may come from the future: a clock was set right.
         """
         try:
-            text, signed = self._person.unsign(cookie or "", return_timestamp=True)
+            text, signed = self._person.unsign(cookie, return_timestamp=True)
         except BadSignature:
-            return ""
-        return "" if time.time() - signed.timestamp() > LIFETIME else text.decode()
+            return "", ""
+        person, _, link = text.decode().partition("-")
+        return ("", "") if time.time() - signed.timestamp() > LIFETIME else (person, link)
 
     def secret_of(self, text: str) -> bytes:
         """Return a secret that follows from a text and the key of this site."""
@@ -137,10 +164,22 @@ async def form_of(request: Request, cookies: VisitorCookies) -> Mapping[str, Seq
         )
     except ValueError:
         raise RefusedRequestError(400, "old_form") from None
-    visit = request.cookies.get(VisitorCookies.VISIT, "")
-    if not cookies.is_form_token(visit, field(form, "token")):
+    visit = cookie_of(request, VisitorCookies.VISIT)
+    if not (_is_own(request) and cookies.is_form_token(visit, field(form, "token"))):
         raise RefusedRequestError(403, "old_form")
     return form
+
+
+def _is_own(request: Request) -> bool:
+    """Whether a page of this site sent a form, as far as the browser tells; a proxy may hide the port."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
+    try:
+        page = urlsplit(origin)
+    except ValueError:
+        return False
+    return page.hostname == request.url.hostname and page.scheme in {"https", request.url.scheme}
 
 
 def field(form: Mapping[str, Sequence[str]], name: str) -> str:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from merilo.errors import DataError
 from merilo.files import collecting_later
-from merilo.site.journal import Event, LogEntry, facts_text
+from merilo.site.journal import Event, Journal, LogEntry, facts_text
 from merilo.site.served_study import ServedStudy
 from merilo.site.task_rules import RANKS
 
@@ -71,9 +72,20 @@ class Assignment(NamedTuple):
     comment: str | None = None
     signals: str | None = None
 
+    @property
+    def is_answer(self) -> bool:
+        """Return whether it was answered, and not skipped."""
+        return self.state == "answered" and not self.skipped
+
+    @property
+    def fills_place(self) -> bool:
+        """Return whether it is one of the person's most tasks: it is an answer, or may become one."""
+        return self.is_answer or self.state == "open"
+
     def is_over(self, now: int) -> bool:
-        """Return whether its time ran out."""
-        return (self.due is not None and now > self.due) or (self.late is not None and now > self.late)
+        """Return whether its time ran out; so has one that a wrong clock sent in the future."""
+        ends = (end for end in (self.due, self.late) if end is not None)
+        return any(now > end for end in ends) or (self.due is not None and (self.given or 0) > now)
 
 
 @dataclass(slots=True)
@@ -203,6 +215,21 @@ class State:
             for event in events:
                 self.apply(event)
 
+    @classmethod
+    def of(cls, study: ServedStudy, journal: Journal) -> State:
+        """Read the state of a study from the log.
+
+        Raises:
+            DataError: the log is damaged: its events are none of this study, or contradict each other.
+        """
+        try:
+            return cls(study, journal.events(study.key))
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"[:200]
+            raise DataError(
+                f"is damaged (an event cannot be: {what}): restore a backup", file=journal.name
+            ) from error
+
     def copy(self) -> State:
         """Return a copy that another thread may read while this state goes on."""
         copy = State.__new__(State)
@@ -252,6 +279,11 @@ class State:
             key: invitation for key, invitation in self.invitations.items() if key not in hashes
         }
         self._forgotten = (person, hashes)
+
+    def leads(self, link: str, person: str) -> bool:
+        """Return whether an invitation, given by the hash of its code, leads to a person and was not replaced."""
+        invitation = self.invitations.get(link)
+        return invitation is not None and invitation.person == person and not invitation.revoked
 
     def person_from(self, source: str, external: str) -> Person | None:
         """Return the person who came in in a way and has an id or name there."""

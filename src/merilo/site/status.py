@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.participation import Participation
 from merilo.people.cost import Cost, cost
-from merilo.people.spelling import may_be_mine
 from merilo.reports.study_status import StudyStatus, status_of
+from merilo.site.annotator_steps import has_answered
 from merilo.site.answer_export import (
     answer_reward,
     collected_rows,
@@ -164,6 +164,7 @@ class SiteCounts:
         in_hand: tasks that people have before them, control items among them.
         latest: when the latest of these was sent, in milliseconds since 1970.
         stages: stage -> people.
+        silent: people of platforms who may answer and have not.
         controls: answers to control items.
         controls_right: right ones among them.
     """
@@ -177,6 +178,7 @@ class SiteCounts:
     in_hand: int
     latest: int | None
     stages: tuple[tuple[str, int], ...]
+    silent: int
     controls: int
     controls_right: int
 
@@ -207,6 +209,10 @@ def read_counts(state: State) -> SiteCounts:
         in_hand=len(in_hand),
         latest=max(in_hand, default=None),
         stages=tuple(sorted(Counter(person.stage for person in people.values()).items())),
+        silent=sum(
+            person.from_platform and person.stage == "working" and not has_answered(state, person)
+            for person in people.values()
+        ),
         controls=sum(person.controls for person in people.values()),
         controls_right=sum(person.controls_right for person in people.values()),
     )
@@ -251,10 +257,7 @@ def read_people(state: State, answers: pl.DataFrame) -> list[Worker]:
         state: the study.
         answers: its answers, from `read_answers`.
     """
-    texts = answers["answer"].unique().to_list()
-    test = (pl.col("task") < state.rules.tests) & ~pl.col("answer").is_in([
-        text for text in texts if may_be_mine(text)
-    ])  # fmt: skip
+    test = (pl.col("task") < state.rules.tests) & ~pl.col("skipped")
     work = {
         row["pseudonym"]: row
         for row in answers.group_by("pseudonym")

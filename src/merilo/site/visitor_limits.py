@@ -74,10 +74,10 @@ class SteadyLimit(Generic[Who]):
         seconds = empty + self._seconds - self._allowance - self._clock()
         return seconds if seconds > _ROUNDING else 0.0
 
-    def count(self, who: Who) -> None:
-        """Count one."""
+    def count(self, who: Who, number: int = 1) -> None:
+        """Count one, or take one back."""
         now = self._clock()
-        self._empty[who] = max(self._empty.get(who, now), now) + self._seconds
+        self._empty[who] = max(self._empty.get(who, now), now) + number * self._seconds
         self._empty.move_to_end(who)
         while len(self._empty) > self._largest:
             self._empty.popitem(last=False)
@@ -105,22 +105,20 @@ class VisitorLimits:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         #: Wrong codes from one address. A code has 99 bits, so this limit is about load and not about guessing.
         self.codes: SteadyLimit[str] = SteadyLimit(60, 2.0, clock=clock)
-        #: People made from ids of platforms from one address: made-up ids would hold items that others could answer.
-        self.people: SteadyLimit[str] = SteadyLimit(200, 20.0, clock=clock)
+        #: People of platforms from one address who have not answered: made-up ids would hold items that others could
+        #: answer. A lease of half an hour gives their items back.
+        self.people: SteadyLimit[str] = SteadyLimit(30, 60.0, clock=clock)
         #: Answers of one person.
         self.answers: SteadyLimit[str] = SteadyLimit(100, 0.1, clock=clock)
 
-    def before_code(self, request: Request) -> None:
-        """Refuse codes from an address that sent too many wrong ones.
+    def wrong_code(self, request: Request) -> None:
+        """Count a wrong code; right ones are let in from any address.
 
         Raises:
-            TooManyRequestsError: too many codes were wrong.
+            TooManyRequestsError: too many codes from the address were wrong.
         """
-        _refuse(self.codes.wait(address_of(request)))
-
-    def wrong_code(self, request: Request) -> None:
-        """Count a wrong code."""
         address = address_of(request)
+        _refuse(self.codes.wait(address))
         if not is_here(address):
             self.codes.count(address)
 
@@ -133,6 +131,10 @@ class VisitorLimits:
         address = address_of(request)
         if not is_here(address):
             self.people.count(address)
+
+    def first_answer(self, request: Request) -> None:
+        """Count a person no more who has answered: the address may bring another one."""
+        self.people.count(address_of(request), -1)
 
     def answer(self, request: Request, person: str) -> None:
         """Count an answer.

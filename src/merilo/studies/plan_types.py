@@ -36,6 +36,7 @@ ITEMS_FILE: Final = "items.jsonl"
 CONTROLS_FILE: Final = "controls.jsonl"
 TRAINING_FILE: Final = "training.jsonl"
 WEIGHTS_FILE: Final = "weights.csv"
+PEOPLE_FILE: Final = "people.txt"
 FROZEN_FILE: Final = "frozen.json"
 INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
@@ -110,6 +111,12 @@ class Arm:
     ] = Pay()
     time_limit: Annotated[Positive | None, Help("Seconds for a task.")] = None
     skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
+    listed: Annotated[
+        Flag,
+        Help(
+            f"Only people with an invitation or a platform's id in {PEOPLE_FILE} may take part; experts always."
+        ),
+    ] = False
     domain: Annotated[
         Text | None,
         Help("Field of the items with the domain, for experts of domains; null: everybody gets all items."),

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from merilo.atomic_write import unguarded
+from merilo.atomic_write import unguarded_csv
 from merilo.errors import DataError, InputError
 from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable, opened
@@ -174,7 +174,7 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
         fields = (*export.answer_fields, *export.inputs.columns)
     rows = _labelled(export, path)
     if platform == "table":
-        rows = rows.with_columns(unguarded(rows.select("answer")))
+        rows = rows.with_columns(unguarded_csv(rows.select("answer")))
     if not any(name.rpartition(":")[2] == MINE for name in fields):
         return rows
     marks = _labelled(read_export(path, platform, asked.named(answer=MINE)), path)
