@@ -23,7 +23,6 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from merilo.people.aggregation import NO_LABEL
 from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import GladLikelihood, glad
 from merilo.people.agreement import krippendorff_alpha
@@ -84,7 +83,7 @@ def compare_glad(answers: int) -> None:
     frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
     ours, consensus = timed(lambda: glad(votes))
     peer, theirs = timed(lambda: GLAD(n_iter=100).fit(frame.copy()), times=1)
-    likelihood = GladLikelihood.of(votes, np.full(votes.items, NO_LABEL, dtype=np.int32))
+    likelihood = GladLikelihood.of(votes)
     point = np.concatenate([theirs.alphas_.sort_index(), theirs.betas_.sort_index()])
     reached = -likelihood.value_and_gradient(point)[0]
     row(f"GLAD, {answers:,} answers", peer, ours, "(150 x)")
@@ -113,8 +112,8 @@ def compare_dawid_skene(answers: int) -> None:
     want("Dawid-Skene with integer ids, 6 x", met=peer / ours >= 6)
     table = theirs.probas_[range(4)].sort_index().to_numpy()
     same = (table.argmax(axis=1) == consensus.label).mean()
-    away = np.abs(table - consensus.fit.posterior).max()
-    print(f"{'  labels the same, posteriors apart at most':<50}{same:>10.6f}{away:>9.0e}")
+    away = np.nanmax(np.abs(table.max(axis=1) - consensus.confidence))
+    print(f"{'  labels the same, confidences apart at most':<50}{same:>10.6f}{away:>9.0e}")
     until, converged = timed(lambda: dawid_skene(votes), times=1)
     more = f"{converged.fit.iterations} iterations; right {(converged.label == truth).mean():.4f}"
     row("  ours until it converges", None, until, "", more)

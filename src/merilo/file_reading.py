@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
@@ -11,6 +12,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from merilo.errors import InputError, one_text
 from merilo.records import Record
 from merilo.settings import Platform
+
+if TYPE_CHECKING:
+    from merilo.files import FileTable
 
 #: Texts that programs write into an empty cell. Each is an answer where gold answers or labels have it.
 MISSING: Final = ("", "NA", "N/A", "nan", "NaN", "None", "NULL", "null", "{}")
@@ -172,3 +176,20 @@ def read_reading(path: Path) -> Reading:
     if not isinstance(content, dict):
         raise InputError("is not a mapping of names to columns", file=path)
     return reading_of(content, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where responses come from, and how they were read.
+
+    Attributes:
+        files: the files, with their names as given; empty if the responses were given as tables.
+        tables: the tables, if the responses were given as tables.
+        reading: how the columns were read.
+        declared: the file of the reading, if it was given.
+    """
+
+    files: tuple[Path, ...]
+    tables: tuple[FileTable, ...]
+    reading: Reading
+    declared: Path | None = None

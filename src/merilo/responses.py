@@ -8,7 +8,7 @@ from typing import Final, Literal, Self
 
 import polars as pl
 
-from merilo.file_reading import Reading
+from merilo.file_reading import Origin, Reading
 from merilo.participation import Participation
 
 #: The columns of a response table.
@@ -74,7 +74,7 @@ class Unread:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Responses:
     """Responses with the items that they answer.
 
@@ -91,6 +91,7 @@ class Responses:
         scored: whether the answers were scored elsewhere: each is `passed` or `failed`.
         participation: how many people came and stayed, if the study counted them.
         reading: how the files were read; `None` if the responses do not come from files or tables.
+        origin: the files or tables that were read; `None` if there are none, or if their folder is published.
         arms: annotator -> their arm, if the files have a column of arms.
     """
 
@@ -107,6 +108,12 @@ class Responses:
     participation: Participation | None = None
     reading: Reading | None = None
     arms: Mapping[str, str] | None = None
+    origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        people = self.table["respondent"].n_unique()
+        counts = f"{self.table.height} responses of {people} annotators to {self.items.height} items"
+        return f"<{counts}, {self.rows_read} rows read>"
 
     @property
     def fields(self) -> list[str]:

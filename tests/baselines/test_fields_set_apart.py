@@ -9,7 +9,7 @@ from merilo.baselines.study_input import StudyInput
 from merilo.errors import DataError
 from merilo.file_reading import Reading
 from merilo.people.gold import read_gold
-from merilo.people.reading import read_files
+from merilo.people.reading import read_responses
 from merilo.settings import Settings
 
 ANSWERS = ["q1,a,1", "q1,b,1", "q1,c,1", "q2,a,0", "q2,b,1", "q2,c,0"]
@@ -20,7 +20,7 @@ def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) 
     pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
     pool.write_text(f"{name},who,what\n" + "\n".join(ANSWERS) + "\n")
     key.write_text(f"{name},right\nq1,1\nq2,1\n")
-    responses = read_files([pool], Reading(item=(name,), annotator=("who",), answer=("what",)))
+    responses = read_responses([pool], reading=Reading(item=(name,), annotator=("who",), answer=("what",)))
     gold = read_gold(key, responses.items, column="right")
     assert gold.answers["gold"].to_list() == ["1", "1"]
     made = compute(StudyInput(responses=responses, gold=gold), Settings(min_votes=2))
@@ -31,6 +31,6 @@ def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) 
     pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
     pool.write_text("item,annotator,answer,control\nq1,a,1,1\n", encoding="utf-8")
     key.write_text("item,gold\nq1,1\n", encoding="utf-8")
-    responses = read_files([pool])
+    responses = read_responses([pool])
     with pytest.raises(DataError, match="every response is to a control item"):
         read_gold(key, responses.test_items)

@@ -19,7 +19,7 @@ from merilo.errors import InputError
 from merilo.file_reading import Reading
 from merilo.people.cost import cost
 from merilo.people.platforms import moment
-from merilo.people.reading import read_files
+from merilo.people.reading import read_responses
 
 ABC = (
     "ASSIGNMENT:time_spent",
@@ -74,7 +74,7 @@ def plain_records() -> list[dict[str, Any]]:
 )
 def test_times_in_every_spelling(tmp_path: Path, started: str, submitted: str, seconds: float) -> None:
     path = written(tmp_path / "p.tsv", toloka([row("q", "A", "w", started=started, submitted=submitted)]))
-    responses = read_files([path])
+    responses = read_responses([path])
     assert responses.table["page_seconds"].to_list() == [seconds]
     assert responses.unread == ()
 
@@ -121,7 +121,7 @@ def test_a_row_of_json_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["row", "row of file", "dropped", "index", ""])
 def test_a_plain_table_may_have_columns_of_any_name(tmp_path: Path, name: str) -> None:
     path = lines(tmp_path / "p.jsonl", [{name: 1, **record} for record in plain_records()])
-    assert read_files([path]).table["row"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert read_responses([path]).table["row"].to_list() == [1, 2, 3, 4, 5, 6]
 
 
 def test_an_item_column_named_twice_counts_once(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_parquet_of_any_types(tmp_path: Path) -> None:
         }
     ).with_columns(pl.col("annotator").cast(pl.String).cast(pl.Categorical))
     table.write_parquet(tmp_path / "p.parquet")
-    read = read_files([tmp_path / "p.parquet"])
+    read = read_responses([tmp_path / "p.parquet"])
     assert read.items["input_item"].to_list() == ["[1, 2]", "[3, null]"]
     assert read.table["answer"].to_list() == ["true", "false", "true", "true"]
     assert read.table["is_control"].to_list() == [False, False, True, True]
@@ -174,12 +174,12 @@ def test_parquet_that_holds_no_text(tmp_path: Path) -> None:
         tmp_path / "p.parquet"
     )
     with pytest.raises(InputError, match="item: has values of type Binary, which cannot be read as text"):
-        read_files([tmp_path / "p.parquet"])
+        read_responses([tmp_path / "p.parquet"])
 
 
 def test_parquet_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
     pl.DataFrame(plain_records()).write_parquet(tmp_path / "pool[1]*.parquet")
-    assert read_files([tmp_path / "pool[1]*.parquet"]).table.height == 6
+    assert read_responses([tmp_path / "pool[1]*.parquet"]).table.height == 6
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
@@ -189,7 +189,7 @@ def test_a_row_of_abc_elementary_may_be_one_answer(tmp_path: Path, delimiter: st
     header = ["INPUT:text", "OUTPUT:first", "OUTPUT:second", "GOLDEN:first", "GOLDEN:second"]
     path = abc_file(tmp_path / "p.csv", header, rows, delimiter)
     for answer, known in (("first", None), ("second", "2")):
-        read = read_files([path], Reading(answer=(answer,)))
+        read = read_responses([path], reading=Reading(answer=(answer,)))
         # A control item is one whichever of its answers is known.
         assert read.table["is_control"].to_list() == [False] * 3 + [True] * 3
         assert read.table["control"].to_list() == [None] * 3 + [known] * 3
@@ -205,7 +205,7 @@ def test_a_dialogue_may_stand_beside_other_inputs(tmp_path: Path) -> None:
         for person in "123"
     ]
     path = abc_file(tmp_path / "p.csv", ["INPUT:topic", "INPUT:dialog", "OUTPUT:result"], rows)
-    read = read_files([path])
+    read = read_responses([path])
     assert read.table["answer"].to_list() == ["1", "2"] * 6
     assert read.items.select("topic", "turn", "question").rows() == [
         (topic, turn, f"q{turn}") for topic in ("sea", "sky") for turn in "12"

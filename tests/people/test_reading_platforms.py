@@ -22,12 +22,12 @@ from merilo.file_reading import Reading
 from merilo.people.cost import cost
 from merilo.people.platforms.forms import SeveralAnswersError
 from merilo.people.platforms.label_studio import plain_value
-from merilo.people.reading import read_files, recognise
+from merilo.people.reading import read_responses, recognise
 from merilo.responses import Responses
 
 
 def read_all(paths: list[Path], **named: object) -> Responses:
-    return read_files(paths, Reading().named(**named))
+    return read_responses(paths, reading=Reading().named(**named))
 
 
 def old_file(path: Path, rows: list[list[str]] | None = None) -> Path:

@@ -8,7 +8,7 @@ from exports import row, small_pool, toloka, written
 
 from merilo.errors import UsageError
 from merilo.file_reading import Reading
-from merilo.people.reading import read_files, recode
+from merilo.people.reading import read_responses, recode
 from merilo.people.typing_errors import near_spellings
 from merilo.responses import Responses
 
@@ -16,7 +16,7 @@ from merilo.responses import Responses
 def study(folder: Path, answers: list[str], golden: str = "") -> Responses:
     rows = [row("q", answer, f"w{n}") for n, answer in enumerate(answers)]
     rows += [row("control", "A", "w0", golden=golden)] if golden else []
-    return read_files([written(folder / "p.tsv", toloka(rows))], Reading())
+    return read_responses([written(folder / "p.tsv", toloka(rows))], reading=Reading())
 
 
 def test_answers_and_known_answers_are_replaced_and_counted(tmp_path: Path) -> None:

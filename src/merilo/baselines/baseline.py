@@ -617,14 +617,14 @@ def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
 
 
 def _controls(evidence: Evidence) -> Controls:
-    suspects = [control for control in evidence.health.controls if control.suspect]
+    suspects = [control for control in evidence.controls if control.suspect]
     rows = evidence.responses.items.filter(pl.col("item").is_in([suspect.item for suspect in suspects]))
     inputs = {
         row.pop("item"): {name: str(text) for name, text in row.items() if text}
         for row in rows.iter_rows(named=True)
     }
     return Controls(
-        total=len(evidence.health.controls),
+        total=len(evidence.controls),
         suspects=tuple(
             SuspectRecord.of(
                 suspect,

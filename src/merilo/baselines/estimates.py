@@ -337,7 +337,7 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
     votes, right = pool.votes.where(asked), verdicts(pool)[asked]
     if not len(votes):
         return Estimates(missing=dict.fromkeys(declared, "no program counts"))
-    written, passed = counts_of(votes, right)
+    written, passed = counts_of(votes.item, votes.items, right)
     fewest = int(written[written > 0].min())
     scored = scorer.dataset.answer.kind == "verdict"
     scores = {

@@ -12,7 +12,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.estimate import Estimate, Finding
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.controls import ControlHealth
+from merilo.people.controls import ControlItem
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -71,7 +71,7 @@ class Evidence:
         decided: the consensus.
         consensus: the consensus as a table, one row per item; see `baseline_tables.COLUMNS`.
         scorer: scores a consensus of this study; `None` without gold.
-        health: the control items with their answers.
+        controls: the control items with their answers; see `controls.control_items`.
         estimates: every metric of the consensus and of single annotators; empty without gold.
         whole: the metrics on the whole dataset; empty if the items are no sample of it, or without gold.
         agreement: the agreement of the responses that count.
@@ -95,7 +95,7 @@ class Evidence:
     decided: Decided
     consensus: pl.DataFrame
     scorer: ConsensusScorer | None
-    health: ControlHealth
+    controls: tuple[ControlItem, ...]
     estimates: Estimates
     whole: Mapping[str, Estimate]
     agreement: Agreement

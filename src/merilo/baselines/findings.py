@@ -55,11 +55,12 @@ def status_of(evidence: Evidence, findings: Iterable[Finding]) -> Status:
     The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least
     two, are suspect. Without a scorer there is no estimate.
     """
-    health = evidence.health
+    controls, excluded = evidence.controls, int(evidence.annotators["excluded"].sum())
     if any(finding.rejects for finding in findings):
         return "rejected"
-    untrusted = max(_FEWEST_SUSPECTS, _UNTRUSTED_CONTROLS * len(health.controls))
-    if len(health.suspects) >= untrusted or 0 < health.annotators * _UNTRUSTED_EXCLUSION <= health.excluded:
+    untrusted = max(_FEWEST_SUSPECTS, _UNTRUSTED_CONTROLS * len(controls))
+    suspects = sum(control.suspect for control in controls)
+    if suspects >= untrusted or 0 < evidence.annotators.height * _UNTRUSTED_EXCLUSION <= excluded:
         return "check the controls"
     return "accepted" if evidence.scorer else NO_ESTIMATE
 
@@ -140,26 +141,26 @@ def _unchecked(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _suspect_controls(evidence: Evidence) -> Iterator[Finding]:
-    suspects = evidence.health.suspects
+    suspects = sorted(control.item for control in evidence.controls if control.suspect)
     if suspects:
         text = Text(
             "{n} of {controls} control items may have a wrong known answer: most annotators who are accurate on the "
             "other control items agree on another answer (check the known answers)",
             n=len(suspects),
-            controls=len(evidence.health.controls),
+            controls=len(evidence.controls),
         )
         yield Finding(code="suspect_controls", sentence=text, items=tuple(map(str, suspects)))
 
 
 def _many_excluded(evidence: Evidence) -> Iterator[Finding]:
-    health = evidence.health
-    if health.excluded > _MOST_EXCLUDED * health.annotators:
+    excluded, annotators = int(evidence.annotators["excluded"].sum()), evidence.annotators.height
+    if excluded > _MOST_EXCLUDED * annotators:
         text = Text(
             "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only "
             "the remaining annotators",
-            n=health.excluded,
-            annotators=health.annotators,
-            share=health.excluded / health.annotators,
+            n=excluded,
+            annotators=annotators,
+            share=excluded / annotators,
         )
         yield Finding(code="many_excluded", sentence=text)
 

@@ -42,7 +42,7 @@ from merilo.errors import DataError, UsageError
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.aggregation.majority import majority
 from merilo.people.agreement import Agreement, measure, on_scale
-from merilo.people.controls import ExclusionRule, control_health, judged_annotators
+from merilo.people.controls import ExclusionRule, control_items, judged_annotators
 from merilo.people.cost import cost
 from merilo.people.decision import (
     PoolVotes,
@@ -94,8 +94,8 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
         decided=decided,
         consensus=tabulate(answers, pool, decided, scorer),
         scorer=scorer,
-        health=control_health(
-            answers.responses, annotators, ExclusionRule(settings.min_control_accuracy, settings.min_controls)
+        controls=control_items(
+            answers.responses, ExclusionRule(settings.min_control_accuracy, settings.min_controls)
         ),
         estimates=estimates,
         whole=estimate_dataset(

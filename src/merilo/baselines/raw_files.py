@@ -45,6 +45,7 @@ from merilo.participation import Participation
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
 from merilo.people.peers import OtherAnswers
+from merilo.people.reading import key_of_origin, platform_of
 from merilo.records import Object, Record
 from merilo.responses import SCHEMA, SIGNALS, Responses, Unread
 from merilo.settings import Settings
@@ -128,13 +129,13 @@ def publishable(study: StudyInput) -> StudyInput:
     record = study.provenance
     if record and study.origin and record.parameters.get("platform") is None:
         record = record.model_copy(
-            update={"parameters": {**record.parameters, "platform": study.origin.recognised}}
+            update={"parameters": {**record.parameters, "platform": platform_of(study.origin)}}
         )
     arms = {name: ArmInput(publishable(arm), settings) for name, (arm, settings) in study.arms.items()}
     study = replace(study, provenance=record and record.without_folders(), arms=arms)
     if study.pseudonymous:
         return study
-    secret = study.origin.key if study.origin else _digest(study.responses)
+    secret = key_of_origin(study.origin) if study.origin else _digest(study.responses)
     responses, skills = pseudonyms.anonymise(study.responses, study.skills, secret)
     names = pseudonyms.names_of(study.responses, secret)
     return replace(

@@ -20,12 +20,12 @@ from merilo.datasets.declaration import undeclared
 from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, UsageError, argument
-from merilo.file_reading import Reading
+from merilo.file_reading import Origin, Reading
 from merilo.people.controls import read_skills
 from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
-from merilo.people.reading import Origin, Source, StudyResponses, read_responses
+from merilo.people.reading import Source, inputs_of, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses
@@ -93,7 +93,7 @@ class StudyInput:
     @property
     def origin(self) -> Origin | None:
         """Where the responses come from; `None` if they were not read by `read_responses`."""
-        return self.responses.origin if isinstance(self.responses, StudyResponses) else None
+        return self.responses.origin
 
 
 def reading_options(origin: Origin | None) -> dict[str, Json]:
@@ -129,7 +129,7 @@ def recorded(study: StudyInput, parameters: Mapping[str, Json], *, in_memory: bo
     }
     arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in chosen.items())])
     record = provenance(f"merilo.baseline({arguments})", study.files, parameters)
-    tables = origin.inputs() if origin else ()
+    tables = inputs_of(origin) if origin else ()
     return record.model_copy(update={"inputs": (*tables, *record.inputs)})
 
 
@@ -158,7 +158,7 @@ def study_input(
         InputError: a file cannot be read.
     """
     read = responses if isinstance(responses, Responses) else read_responses(responses)
-    origin = read.origin if isinstance(read, StudyResponses) else None
+    origin = read.origin
     encoding = origin.reading.encoding if origin else None
     if read.scored and (gold is not None or gold_column is not None):
         raise UsageError(

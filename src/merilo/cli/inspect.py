@@ -29,7 +29,7 @@ from merilo.people.inspection import (
     reading_file,
     written,
 )
-from merilo.people.reading import field_names, read_files
+from merilo.people.reading import field_names, read_responses
 from merilo.records import Record
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import OUTPUT, InputSettings
@@ -133,7 +133,7 @@ def _looked_into(
     files: Sequence[Path], reading: Reading, options: InputSettings, declared: Dataset | None
 ) -> dict[str, Any]:
     """Read the files by the only reading that fits."""
-    responses = read_files(files, reading)
+    responses = read_responses(files, reading=reading)
     gold, fault = None, None
     try:
         path = options.gold or (own_file(declared) if declared else None)
@@ -216,7 +216,7 @@ def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, ob
 
 
 def _counts(contents: Inspection) -> Iterator[tuple[Text, object]]:
-    none = Text("none")
+    none, summary = Text("none"), contents.model_dump()
     dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in contents.dropped.items()]
     rows = Text("{n}, of which dropped: {reasons}", n=contents.rows, reasons=dropped)
     yield Text("rows"), rows if dropped else contents.rows
@@ -233,13 +233,11 @@ def _counts(contents: Inspection) -> Iterator[tuple[Text, object]]:
     controls = Text(
         "{items} with {rows:# response|# responses}, {known} of them with a known answer, by "
         "{annotators:# annotator|# annotators}",
-        **contents.controls.model_dump(),
+        **summary["controls"],
     )
-    yield Text("control items", context="row"), controls if contents.controls.items else none
-    repeats = Text(
-        "{equal} times the same answer, {different} times another", **contents.repeats.model_dump()
-    )
-    yield Text("repeated answers"), repeats if contents.repeats.equal or contents.repeats.different else none
+    yield Text("control items", context="row"), controls if contents.controls["items"] else none
+    repeats = Text("{equal} times the same answer, {different} times another", **summary["repeats"])
+    yield Text("repeated answers"), repeats if any(contents.repeats.values()) else none
     times = Text(
         "{n:# response|# responses} with a duration, {paid} with a reward",
         n=contents.timed,

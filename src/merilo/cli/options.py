@@ -26,7 +26,7 @@ from merilo.settings import INPUT, OUTPUT, CheckedSettings, InputSettings, Setti
 
 if TYPE_CHECKING:
     from merilo.metrics.detox import Rater
-    from merilo.people.reading import StudyResponses
+    from merilo.responses import Responses
 
 MODELS: Final = "Comparison with models"
 
@@ -128,7 +128,7 @@ def tell_calibration(rater: Rater | None) -> None:
 _READING: Final = ("platform", "reading", "item", "annotator", "answer")
 
 
-def read_exports(files: Sequence[Path], settings: InputSettings) -> StudyResponses:
+def read_exports(files: Sequence[Path], settings: InputSettings) -> Responses:
     """Read the exports of a study with a progress bar; errors as for `merilo.read_responses`."""
     from merilo.people.reading import read_responses  # noqa: PLC0415 - the help needs no Polars
 

@@ -184,37 +184,15 @@ class ControlItem:
         return self.correct / self.answers
 
 
-@dataclass(frozen=True, slots=True)
-class ControlHealth:
-    """The reliability of a study's control items.
-
-    Attributes:
-        controls: one row per control item with answers, suspect ones first, then by `share_correct`, the lowest first.
-        annotators: how many annotators the study has.
-        excluded: how many are excluded.
-    """
-
-    controls: tuple[ControlItem, ...]
-    annotators: int
-    excluded: int
-
-    @property
-    def suspects(self) -> tuple[int, ...]:
-        """The numbers of suspect control items, ascending."""
-        return tuple(sorted(control.item for control in self.controls if control.suspect))
-
-
-def control_health(responses: Responses, annotators: pl.DataFrame, rule: ExclusionRule) -> ControlHealth:
+def control_items(responses: Responses, rule: ExclusionRule) -> tuple[ControlItem, ...]:
     """Check the known answers of control items against the annotators who are good on the other controls.
 
     Args:
         responses: the responses, control items among them; an annotator may have answered a control several times.
-        annotators: one row per annotator, as returned by `judged_annotators` under the same rule:
-            `annotator`, `controls`, `controls_correct`.
         rule: the exclusion rule.
 
     Returns:
-        The health of the controls; without control items it has no rows.
+        One for each control item with answers, suspect ones first, then by `share_correct`, the lowest first.
     """
     answer, known = pl.col("answer"), pl.col("control")
     table = responses.table.filter(pl.col("is_control") & known.is_not_null()).select(
@@ -246,7 +224,5 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Exclusi
         good_correct=n_of_good.filter(~wrong).sum(),
         suspect=agreed.any() & wrong.first(),
     )
-    controls = [ControlItem(**row) for row in rows.iter_rows(named=True)]
-    controls.sort(key=lambda control: (not control.suspect, control.share_correct, control.item))
-    excluded = rule.excluded(annotators["controls_correct"].to_numpy(), annotators["controls"].to_numpy())
-    return ControlHealth(tuple(controls), annotators.height, int(excluded.sum()))
+    controls = (ControlItem(**row) for row in rows.iter_rows(named=True))
+    return tuple(sorted(controls, key=lambda each: (not each.suspect, each.share_correct, each.item)))

@@ -254,28 +254,25 @@ def each_answer(pool: PoolVotes) -> Consensus:
 
 def passed_shares(pool: PoolVotes) -> dict[int | str, float]:
     """Return the share of an item's programs that pass, by item number; items without a counted answer are left out."""
-    written, passed = counts_of(pool.votes, verdicts(pool))
+    written, passed = counts_of(pool.votes.item, pool.votes.items, verdicts(pool))
     numbers = enumerate(pool.everyone.items)
     return {int(number): float(passed[code] / written[code]) for code, number in numbers if written[code]}
 
 
 def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
     """Add each annotator's counted programs: `programs`, `passed`, `pass@1` with its Clopper-Pearson interval."""
-    votes = pool.votes
-    written, passed = (
-        _counts(votes.annotator, weight, votes.annotators) for weight in (None, verdicts(pool))
-    )
-    rows = []
-    people = zip(pool.everyone.annotators, written.tolist(), passed.tolist(), strict=True)
-    for name, n, c in people:
-        interval = exact_interval(c, n) if n else None
-        ends = (interval.low, interval.high) if interval else (None, None)
-        rows.append((str(name), n, c, c / n if n else None, *ends))
-    schema = {
-        "annotator": pl.String, "programs": pl.Int64, "passed": pl.Int64,
-        "pass@1": pl.Float64, "pass@1_low": pl.Float64, "pass@1_high": pl.Float64,
-    }  # fmt: skip
-    table = pl.DataFrame(rows, schema=schema, orient="row")
+    counts = counts_of(pool.votes.annotator, pool.votes.annotators, verdicts(pool))
+    pairs = list(zip(*(count.tolist() for count in counts), strict=True))
+    intervals = [exact_interval(passed, written) if written else None for written, passed in pairs]
+    columns = {
+        "annotator": pool.everyone.annotators.cast(pl.String),
+        "programs": counts[0],
+        "passed": counts[1],
+        "pass@1": [passed / written if written else None for written, passed in pairs],
+        "pass@1_low": [ends and ends.low for ends in intervals],
+        "pass@1_high": [ends and ends.high for ends in intervals],
+    }
+    table = pl.DataFrame(columns, schema_overrides=dict.fromkeys([*columns][3:], pl.Float64))
     return annotators.join(table, on="annotator", how="left", maintain_order="left")
 
 
@@ -285,13 +282,11 @@ def verdicts(pool: PoolVotes) -> FloatArray:
     return np.asarray(right[pool.votes.label])
 
 
-def counts_of(votes: Votes, right: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the programs of each item, and those that pass, shape (items,) each."""
-    return _counts(votes.item, None, votes.items), _counts(votes.item, right, votes.items)
-
-
-def _counts(code: NDArray[np.int32], weight: FloatArray | None, size: int) -> NDArray[np.int64]:
-    return np.bincount(code, weights=weight, minlength=size).astype(np.int64)
+def counts_of(
+    code: NDArray[np.integer], size: int, right: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the programs of each item (or annotator) by its code, and those that pass, shape (size,) each."""
+    return np.bincount(code, minlength=size), np.bincount(code, right, size).astype(np.int64)
 
 
 Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "glad", "cascade"]

@@ -14,7 +14,7 @@ import polars as pl
 from merilo.file_reading import Numbered, OtherColumns, Reading
 from merilo.people.platforms import NAMES, plain
 from merilo.people.platforms.forms import SeveralAnswersError
-from merilo.people.reading import load, read_files, recognise
+from merilo.people.reading import load, read_responses, recognise
 from merilo.people.typing_errors import NearSpelling, near_spellings
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.records import Record
@@ -35,22 +35,6 @@ class _Answers(Record):
     top: dict[str, int]
 
 
-class _Controls(Record):
-    """The control items: how many, with how many responses, of which with a known answer, by how many annotators."""
-
-    items: int
-    rows: int
-    known: int
-    annotators: int
-
-
-class _Repeats(Record):
-    """Pairs of annotator and item (without control items) with several equal answers, and with different ones."""
-
-    equal: int
-    different: int
-
-
 class Inspection(Record):
     """The contents of the exports of one study, before any exclusion.
 
@@ -61,8 +45,9 @@ class Inspection(Record):
         items: the number of items, without control items.
         overlap: number of annotators -> number of items answered by that many annotators, largest first.
         answers: the answers.
-        controls: the control items.
-        repeats: the answers given twice.
+        controls: how many control `items` there are, with how many `rows`, of which with a `known` answer, by how many
+            `annotators`.
+        repeats: pairs of annotator and item, without control items, with several `equal` or `different` answers.
         timed: how many responses have a duration.
         paid: how many responses have a reward.
         near_spellings: answers that look like misspellings.
@@ -74,8 +59,8 @@ class Inspection(Record):
     items: int
     overlap: dict[int, int]
     answers: _Answers
-    controls: _Controls
-    repeats: _Repeats
+    controls: dict[str, int]
+    repeats: dict[str, int]
     timed: int
     paid: int
     near_spellings: tuple[NearSpelling, ...]
@@ -102,13 +87,13 @@ def inspect(responses: Responses, labels: Sequence[str] = ()) -> Inspection:
         items=tests["item"].n_unique(),
         overlap=dict(sorted(people.iter_rows(), reverse=True)),
         answers=_Answers(distinct=counts.height, top=dict(counts.head(MOST_ANSWERS).iter_rows())),
-        controls=_Controls(
-            items=controls["item"].n_unique(),
-            rows=controls.height,
-            known=known.height,
-            annotators=known["respondent"].n_unique(),
-        ),
-        repeats=_Repeats(equal=int((repeated == 1).sum()), different=int((repeated > 1).sum())),
+        controls={
+            "items": controls["item"].n_unique(),
+            "rows": controls.height,
+            "known": known.height,
+            "annotators": known["respondent"].n_unique(),
+        },
+        repeats={"equal": int((repeated == 1).sum()), "different": int((repeated > 1).sum())},
         timed=table["page_seconds"].count(),
         paid=table["page_reward"].count(),
         near_spellings=near_spellings(dict(counts.iter_rows()), labels),
@@ -145,7 +130,7 @@ def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
     own = declared.named(platform=platform)
     if platform != "table":
         try:
-            read_files(files[:1], own)
+            read_responses(files[:1], reading=own)
         except SeveralAnswersError as several:
             return [Proposal(own.named(answer=name), f"the answers are {name}") for name in several.names]
         return [Proposal(own, f"an export of {NAMES[platform]}")]

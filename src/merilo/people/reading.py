@@ -7,7 +7,7 @@ Merilo's columns (`merilo.people.platforms`), and the exports of a study become 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.file_reading import Reading, read_reading, reading_of
+from merilo.file_reading import Origin, Reading, read_reading, reading_of
 from merilo.files import FileTable, Progress, fold, read_header
 from merilo.people.frames import Frame, is_frame, not_, polars_of
 from merilo.people.platforms import Export, label_studio, loading, plain
@@ -31,79 +31,6 @@ from merilo.wording import choices, listed, shortened
 LATE: Final = "(after the time limit)"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The source of responses and how they were read.
-
-    Attributes:
-        files: the files, with their names as given; empty if the responses were given as tables.
-        tables: the tables, if the responses were given as tables.
-        reading: how the columns were read.
-        declared: the file of the reading, if it was given.
-    """
-
-    files: tuple[Path, ...]
-    tables: tuple[FileTable, ...]
-    reading: Reading
-    declared: Path | None = None
-
-    def read(self, progress: Progress | None = None) -> StudyResponses:
-        """Read the responses."""
-        responses = read_files(self.tables or self.files, self.reading, progress=progress)
-        return StudyResponses(
-            **{field.name: getattr(responses, field.name) for field in fields(responses)}, origin=self
-        )
-
-    @property
-    def recognised(self) -> Platform | None:
-        """Return the platform: as given, or recognised by the files' headers.
-
-        `None` for tables and for several platforms.
-        """
-        if self.reading.platform is not None:
-            return self.reading.platform
-        names = {recognise(path, self.reading.encoding) for path in self.files}
-        return names.pop() if len(names) == 1 else None
-
-    @property
-    def key(self) -> bytes:
-        """Return the key for pseudonyms, a digest of the content."""
-        if self.files:
-            return key_of(self.files)
-        digests = sorted(blake2b(_csv(table)).digest() for table in self.tables)
-        return blake2b(b"".join(digests), person=b"merilo key").digest()
-
-    def inputs(self) -> tuple[dict[str, Json], ...]:
-        """Describe the tables as inputs of a result: size and SHA-256 of each as CSV."""
-        texts = {table.file: _csv(table) for table in self.tables}
-        return tuple(
-            {"file": file, "bytes": len(text), "sha256": sha256(text).hexdigest()}
-            for file, text in texts.items()
-        )
-
-
-def _csv(table: FileTable) -> bytes:
-    return table.data.write_csv().encode("utf-8")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class StudyResponses(Responses):
-    """Responses together with their source.
-
-    Attributes:
-        origin: the source of the responses and the reading options.
-    """
-
-    origin: Origin | None = None
-
-    def __repr__(self) -> str:
-        people = self.table["respondent"].n_unique()
-        return (
-            f"<{self.table.height} responses of {people} annotators to {self.items.height} items, "
-            f"{self.rows_read} rows read>"
-        )
-
-
 Source: TypeAlias = str | Path | Frame | Sequence[str | Path] | Sequence[Frame]
 
 
@@ -113,7 +40,7 @@ def read_responses(
     reading: Reading | str | Path | Mapping[str, object] | None = None,
     progress: Progress | None = None,
     **named: object,
-) -> StudyResponses:
+) -> Responses:
     """Read the responses of one study with the same readers as the command line.
 
     Args:
@@ -154,7 +81,7 @@ def read_responses(
         reading if isinstance(reading, Reading) else read_reading(file) if file else reading_of(reading or {})
     )
     names = ["table"] if len(tables) == 1 else [f"table {number}" for number in range(1, len(tables) + 1)]
-    return Origin(
+    origin = Origin(
         files=() if tables else tuple(Path(str(each)) for each in sources),
         tables=tuple(
             FileTable(name, as_texts(polars_of(table), name), 1)
@@ -162,7 +89,49 @@ def read_responses(
         ),
         reading=whole.named(**{name: value for name, value in named.items() if value not in (None, [])}),
         declared=file,
-    ).read(progress)
+    )
+    return read_origin(origin, progress)
+
+
+def read_origin(origin: Origin, progress: Progress | None = None) -> Responses:
+    """Read the responses of files or tables, control items too, as they are written.
+
+    Raises:
+        InputError: a source is not a valid export.
+        UsageError: there are several answer columns and the user chose none, or a named column is missing.
+        DataError: the sources come from different projects, or have no answers.
+    """
+    sources, reading = origin.tables or origin.files, origin.reading
+    exports = [read_export(source, None, reading, progress) for source in sources]
+    return replace(recode(_responses(exports, reading), reading.recode), origin=origin)
+
+
+def platform_of(origin: Origin) -> Platform | None:
+    """Return the platform: as declared, or recognised by the headers; `None` for tables and several platforms."""
+    if origin.reading.platform is not None:
+        return origin.reading.platform
+    names = {recognise(path, origin.reading.encoding) for path in origin.files}
+    return names.pop() if len(names) == 1 else None
+
+
+def key_of_origin(origin: Origin) -> bytes:
+    """Return the key for pseudonyms, a digest of the content."""
+    if origin.files:
+        return key_of(origin.files)
+    digests = sorted(blake2b(_csv(table)).digest() for table in origin.tables)
+    return blake2b(b"".join(digests), person=b"merilo key").digest()
+
+
+def inputs_of(origin: Origin) -> tuple[dict[str, Json], ...]:
+    """Describe the tables as inputs of a result: size and SHA-256 of each as CSV."""
+    texts = {table.file: _csv(table) for table in origin.tables}
+    return tuple(
+        {"file": file, "bytes": len(text), "sha256": sha256(text).hexdigest()} for file, text in texts.items()
+    )
+
+
+def _csv(table: FileTable) -> bytes:
+    return table.data.write_csv().encode("utf-8")
 
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
@@ -222,33 +191,10 @@ def field_names(path: Path, encoding: str | None = None) -> list[str]:
     return label_studio.field_names(table) if platform == "label-studio" else table.data.columns
 
 
-def read_files(
-    sources: Sequence[Path | FileTable], reading: Reading | None = None, *, progress: Progress | None = None
-) -> Responses:
-    """Read the exports of one study.
-
-    Args:
-        sources: files, or tables of text columns as read from files.
-        reading: how the columns become responses; by default, by their usual names.
-        progress: called with the number of bytes read since the last call.
-
-    Returns:
-        The responses, including control items, as they are written; dropped rows are counted by reason.
-
-    Raises:
-        InputError: a source is not a valid export.
-        UsageError: there are several answer columns and the user chose none, or a named column is missing.
-        DataError: the sources come from different projects, or have no answers.
-    """
-    reading = reading or Reading()
-    exports = [read_export(source, None, reading, progress) for source in sources]
-    return recode(_responses(exports, reading), reading.recode)
-
-
 def read_export(
     source: Path | FileTable, platform: Platform | None, reading: Reading, progress: Progress | None = None
 ) -> Export:
-    """Read one file with every row that it has; `read_files` makes responses of such exports.
+    """Read one file with every row that it has; `read_responses` makes responses of such exports.
 
     Args:
         source: the file, or a table of its text columns.

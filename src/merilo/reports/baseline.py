@@ -28,7 +28,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.peers import OtherAnswers, read_other_answers
-from merilo.people.reading import Source, StudyResponses, read_responses
+from merilo.people.reading import Source, read_origin, read_responses
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.strict_json import Json
@@ -148,9 +148,9 @@ def computed(study: StudyInput, settings: Settings) -> Baseline:
 def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:
     """Return the responses with the arm of each annotator; a column of arms is read from the files again."""
     read = responses if isinstance(responses, Responses) else read_responses(responses)
-    origin = read.origin if isinstance(read, StudyResponses) else None
+    origin = read.origin
     if isinstance(arm, str) and arm != FILES and origin and arm != origin.reading.columns.arm:
-        read = replace(origin, reading=origin.reading.named(arm=arm)).read()
+        read = read_origin(replace(origin, reading=origin.reading.named(arm=arm)))
     return replace(read, arms=arms_of(read, arm))
 
 

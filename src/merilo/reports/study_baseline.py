@@ -16,9 +16,8 @@ from pydantic import TypeAdapter
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.raw_files import CHANGES_FILE, PLAN_FILES
 from merilo.errors import DataError, UsageError, renamed
-from merilo.people.reading import StudyResponses
 from merilo.reports.baseline import baseline
-from merilo.responses import answer_seconds
+from merilo.responses import Responses, answer_seconds
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import Json, indented
 from merilo.studies.collected import collected_table, read_collected, read_imports
@@ -34,7 +33,7 @@ from merilo.studies.study_folder import PlanChange, StudyFolder, changes_since_f
 from merilo.wording import shown
 
 
-def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> StudyResponses:
+def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> Responses:
     """Read the answers that a study has collected from one group of annotators.
 
     Programs are run, and their verdicts read. Experts' answers after the time limit of their arm are left out; the time
@@ -128,7 +127,7 @@ def study_baseline(
     study: str | Path | StudyFolder,
     *,
     arm: str | None = None,
-    responses: StudyResponses | None = None,
+    responses: Responses | None = None,
     models: Sequence[str | Path] = (),
 ) -> Baseline:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.

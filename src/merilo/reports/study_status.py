@@ -21,7 +21,6 @@ from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
 from merilo.people.controls import judged_annotators
 from merilo.people.cost import Cost, cost
-from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
 from merilo.responses import Responses, page_of
@@ -165,9 +164,7 @@ def _unanswered(folder: StudyFolder, arm: str) -> StudyStatus:
     )
 
 
-def status_of(
-    folder: StudyFolder, name: str, responses: StudyResponses, *, estimate: bool = False
-) -> StudyStatus:
+def status_of(folder: StudyFolder, name: str, responses: Responses, *, estimate: bool = False) -> StudyStatus:
     """Tell how far a group of annotators is that gave these answers.
 
     Args:
@@ -249,7 +246,7 @@ _JUDGED: Final = {
 }  # fmt: skip
 
 
-def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> _Screened:
+def _screened(folder: StudyFolder, arm: str, responses: Responses) -> _Screened:
     """Return what the first steps of the baseline give; no agreement of programs, which texts cannot tell apart."""
     try:
         plan = frozen_plan(folder)

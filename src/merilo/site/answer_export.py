@@ -12,9 +12,9 @@ import polars as pl
 from merilo.atomic_write import guarded_csv
 from merilo.people.controls import ExclusionRule
 from merilo.people.platforms.loading import json_text
-from merilo.people.reading import StudyResponses
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN
+from merilo.responses import Responses
 from merilo.site.item_form import hidden_word
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import State
@@ -174,7 +174,7 @@ def collected_rows(state: State, answers: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows, own_rows], how="diagonal")
 
 
-def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = False) -> StudyResponses:
+def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = False) -> Responses:
     """Return rows of the table as responses, as they are read after an import.
 
     Args:

@@ -32,10 +32,10 @@ from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
 from merilo.participation import COUNT_FIELDS, Participation, read_counts
-from merilo.people.reading import StudyResponses, read_responses, recognise
+from merilo.people.reading import read_responses, recognise
 from merilo.people.signals import SIGNAL_COLUMNS, unfolded
 from merilo.records import Record
-from merilo.responses import INPUT_MARK, SIGNALS
+from merilo.responses import INPUT_MARK, SIGNALS, Responses
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
@@ -408,7 +408,7 @@ def answers_table(
     )
 
 
-def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequence[str]) -> StudyResponses:
+def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequence[str]) -> Responses:
     """Read collected answers, whose columns are `COLUMNS` and those of the items.
 
     Args:

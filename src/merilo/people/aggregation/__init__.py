@@ -64,19 +64,14 @@ class Fit:
         log_likelihood: the objective after each iteration: the marginal log-likelihood, plus the log density of the
             priors if the model has priors.
         converged: whether the last iteration met the tolerance.
-        posterior: shape (items, labels), the probability of each label under the model. On real crowds these are too
-            high. `None` for open answers, and if the table would exceed 1.6 GB.
         difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; 1 / e (the prior) for an item without votes.
-        wrong_answers: GLAD: the number of equally likely wrong answers to an item (labels - 1, or an estimate of it).
     """
 
     model: str
     quality: FloatArray
     log_likelihood: tuple[float, ...]
     converged: bool
-    posterior: FloatArray | None = None
     difficulty: FloatArray | None = None
-    wrong_answers: float | None = None
 
     @property
     def iterations(self) -> int:

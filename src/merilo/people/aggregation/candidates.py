@@ -12,9 +12,6 @@ from merilo.people.aggregation import NO_LABEL, TIE, is_open
 from merilo.people.votes import IntArray, Votes, run_starts, sorting_order
 from merilo.statistics import FloatArray
 
-#: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
-LARGEST_POSTERIOR: Final = 200_000_000
-
 #: The prior on the accuracy of all annotators: pseudo-answers, and the right ones among them.
 ANSWERS_BEFOREHAND: Final = 3.0
 RIGHT_BEFOREHAND: Final = 2.0
@@ -161,20 +158,6 @@ class Candidates:
         label[self.group_item[tied == 1]] = chosen[tied == 1]
         confidence[self.group_item] = best
         return label, confidence
-
-    def table(self, probability: FloatArray, other: FloatArray) -> FloatArray | None:
-        """Build the table of the probabilities of every label of every item, shape (items, labels).
-
-        `None` if the table would be too large, and for open answers, because an item's probabilities are not defined
-        for the strings given to other items.
-        """
-        items, labels = self.votes.items, self.votes.labels
-        if self.open_answers or items * labels > LARGEST_POSTERIOR:
-            return None
-        table = np.full((items, labels), 1 / max(labels, 1))
-        table[self.group_item] = other[:, None]
-        table[self.group_item[self.cell_group], self.cell_label] = probability
-        return table
 
 
 def sums(values: FloatArray, first: NDArray[np.intp]) -> FloatArray:

@@ -288,8 +288,7 @@ class _Answers:
             decided = (support >= best[:, None] - TIE).sum(axis=1) == 1
             label[self.answered[decided]] = self.candidates[chosen[decided]]
             confidence[self.answered] = share[np.arange(chosen.size), chosen]
-        fit = Fit(model, quality, tuple(history), converged, self._posterior(share))
-        return Consensus.of(label, how, confidence, fit)
+        return Consensus.of(label, how, confidence, Fit(model, quality, tuple(history), converged))
 
     def _medians(self, quality: FloatArray, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which labels are weighted medians of the answers to an item, shape (groups, k)."""
@@ -304,15 +303,6 @@ class _Answers:
         median = np.empty_like(weights, dtype=np.bool_)
         median[:, order] = (weights > 0) & (below >= half - close) & (below - weights <= half + close)
         return median
-
-    def _posterior(self, share: FloatArray) -> FloatArray | None:
-        """Build the table of label probabilities, shape (items, labels); equal for items without votes."""
-        if self.votes.items * self.votes.labels > LARGEST_TABLE:
-            return None
-        table = np.full((self.votes.items, self.votes.labels), 1 / max(self.votes.labels, 1))
-        table[self.answered] = 0.0
-        table[self.answered[:, None], self.candidates] = share
-        return table
 
     def _quality(self, share: FloatArray) -> FloatArray:
         """Compute each annotator's expected share of correct answers, shape (annotators,); NaN without answers."""

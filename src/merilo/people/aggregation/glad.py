@@ -190,9 +190,7 @@ def glad(
         point[: votes.annotators].copy(),
         tuple(-value for value in best.values),
         best.converged,
-        candidates.table(probability, other),
         difficulty,
-        candidates.wrong_answers,
     )
     label, confidence = candidates.most_probable(probability, other)
     return Consensus.of(label, Resolution.GLAD, confidence, fit)

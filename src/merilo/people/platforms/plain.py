@@ -17,7 +17,7 @@ from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import OtherColumns, Reading
 from merilo.files import FileTable
 from merilo.metrics.pass_at_k import FAILED, PASSED
-from merilo.people.platforms import ROW, Export, column, export_of_columns, number, numbered
+from merilo.people.platforms import PARSED, ROW, Export, column, export_of_columns, number, numbered
 from merilo.people.platforms.loading import INSPECT
 from merilo.people.signals import folded
 from merilo.wording import choices, listed
@@ -47,9 +47,10 @@ _FURTHER: Final[Mapping[str, str]] = {
 
 #: What an optional column holds -> the name of the export's column.
 _OTHERS: Final = {
-    "control": "control", "page": "page", "started": "started", "submitted": "submitted", "seconds": "page_seconds",
-    "reward": "page_reward",
-}  # fmt: skip
+    "control": "control",
+    "page": "page",
+    **{name: place for place, (_, name) in PARSED.items()},
+}
 
 #: The columns of a table that has been turned into one row per answer.
 _ITEM, _PERSON, _ANSWER = "item\x1f", "\x1fannotator", "\x1fanswer"

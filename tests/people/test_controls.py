@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import merilo
-from merilo.people.controls import (
-    ControlHealth,
-    ExclusionRule,
-    control_health,
-    judged_annotators,
-)
+from merilo.people.controls import ControlItem, ExclusionRule, control_items, judged_annotators
 from merilo.responses import SCHEMA, Responses
 
 counts = st.tuples(st.integers(0, 8), st.integers(0, 8)).map(lambda pair: (min(pair), max(pair)))
@@ -65,11 +60,8 @@ def responses_of(rows: Sequence[tuple[int, str, str, str | None]]) -> Responses:
     return Responses(table.select(list(SCHEMA)), items, len(rows), {})
 
 
-def health_of(responses: Responses, rule: ExclusionRule) -> ControlHealth:
-    table = judged_annotators(
-        responses, min_control_accuracy=rule.min_control_accuracy, min_controls=rule.min_controls
-    )
-    return control_health(responses, table, rule)
+def suspects_of(controls: Sequence[ControlItem]) -> list[int]:
+    return sorted(control.item for control in controls if control.suspect)
 
 
 WRONG = set(range(1, 12))
@@ -94,21 +86,21 @@ def pool() -> Responses:
 
 
 def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> None:
-    health = health_of(pool, ExclusionRule(0.5))
-    assert set(health.suspects) == WRONG
-    assert [one.suspect for one in health.controls] == [True] * 11 + [False] * 19
-    for one in health.controls:
+    controls = control_items(pool, ExclusionRule(0.5))
+    assert suspects_of(controls) == sorted(WRONG)
+    assert [one.suspect for one in controls] == [True] * 11 + [False] * 19
+    for one in controls:
         truth = "123"[one.item % 3]
         assert one.most_common == truth
         assert one.good_answers <= one.answers
         assert (one.good_correct < 0.5 * one.good_answers) == one.suspect
 
 
-def test_people_below_the_threshold_are_counted(pool: Responses) -> None:
-    health = health_of(pool, ExclusionRule(0.5))
-    strict = health_of(pool, ExclusionRule(0.5, min_controls=3))
-    assert health.annotators == strict.annotators == 229
-    assert 0 < strict.excluded < health.excluded
+def test_people_below_the_threshold_are_excluded_if_they_have_enough_controls(pool: Responses) -> None:
+    tables = [judged_annotators(pool, min_control_accuracy=0.5, min_controls=least) for least in (1, 3)]
+    every, strict = (int(table["excluded"].sum()) for table in tables)
+    assert {table.height for table in tables} == {229}
+    assert 0 < strict < every
 
 
 def test_a_control_does_not_vouch_for_the_people_who_judge_it() -> None:
@@ -116,40 +108,38 @@ def test_a_control_does_not_vouch_for_the_people_who_judge_it() -> None:
     rows: list[tuple[int, str, str, str | None]] = [
         (control, who, "a" if who == "dan" else "b", "a") for control in (1, 2, 3) for who in ("ann", "bob", "cat", "dan")
     ]  # fmt: skip
-    health = health_of(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5))
-    assert [one.good_answers for one in health.controls] == [1, 1, 1]
-    assert [one.share_correct for one in health.controls] == [0.25] * 3
-    assert health.suspects == ()
+    controls = control_items(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5))
+    assert [(one.good_answers, one.share_correct, one.suspect) for one in controls] == [(1, 0.25, False)] * 3
 
 
 def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
     rows: list[tuple[int, str, str, str | None]] = [
         (1, who, answer, "a") for who in ("ann", "bob", "cat") for answer in ("b", "b")
     ]
-    health = health_of(responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), ExclusionRule(0))
-    first = next(one for one in health.controls if one.item == 1)
+    controls = control_items(
+        responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), ExclusionRule(0)
+    )
+    first = next(one for one in controls if one.item == 1)
     assert first.good_answers == 2  # ann alone has another control
     assert (first.answers, first.correct, first.most_common, first.most_common_answers) == (6, 0, "b", 6)
 
 
-def suspects(known: str, answers: Sequence[str]) -> tuple[int, ...]:
+def suspects(known: str, answers: Sequence[str]) -> list[int]:
     """The suspects of a control with these answers, each of somebody who has two other controls right."""
     rows: list[tuple[int, str, str, str | None]] = [
         (control, f"p{n}", "a" if control < 3 else answer, "a" if control < 3 else known)
         for n, answer in enumerate(answers)
         for control in (1, 2, 3)
     ]
-    return health_of(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5)).suspects
+    return suspects_of(control_items(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5)))
 
 
 @pytest.mark.parametrize(("answers", "found"), [
-    ("bbb", (3,)), ("bbbbaa", (3,)), ("bbbcd", (3,)),
-    ("bcd", ()), ("bbcc", ()), ("bbb" "cde", ()),  # they contradict the known answer, and each other
-    ("bb", ()), ("bba", ()),  # two people may err alike
+    ("bbb", [3]), ("bbbbaa", [3]), ("bbbcd", [3]),
+    ("bcd", []), ("bbcc", []), ("bbb" "cde", []),  # they contradict the known answer, and each other
+    ("bb", []), ("bba", []),  # two people may err alike
 ])  # fmt: skip
-def test_those_who_contradict_a_suspect_control_agree_with_each_other(
-    answers: str, found: tuple[int, ...]
-) -> None:
+def test_those_who_contradict_a_suspect_control_agree_with_each_other(answers: str, found: list[int]) -> None:
     assert suspects("a", answers) == found
 
 
@@ -161,10 +151,10 @@ def test_a_known_answer_that_most_people_gave_is_not_suspect() -> None:
         *((3, f"new{n}", "a", "a") for n in range(4)),
         (9, "dan", "x", None),
     ]
-    health = health_of(responses_of(rows), ExclusionRule(0.5))
-    third = next(one for one in health.controls if one.item == 3)
+    controls = control_items(responses_of(rows), ExclusionRule(0.5))
+    third = next(one for one in controls if one.item == 3)
     assert (third.good_answers, third.good_correct, third.most_common) == (3, 0, "a")
-    assert health.suspects == ()
+    assert suspects_of(controls) == []
 
 
 def test_one_person_who_repeats_an_answer_is_one_person() -> None:
@@ -173,10 +163,10 @@ def test_one_person_who_repeats_an_answer_is_one_person() -> None:
         *((3, "ann", "b", "a") for _ in range(3)),
         (9, "dan", "x", None),
     ]
-    assert health_of(responses_of(rows), ExclusionRule(0.5)).suspects == ()
+    assert suspects_of(control_items(responses_of(rows), ExclusionRule(0.5))) == []
 
 
 def test_without_controls_nothing_is_judged() -> None:
-    health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), ExclusionRule(0.5))
-    assert health.controls == ()
-    assert (health.annotators, health.excluded) == (2, 0)
+    responses = responses_of([(1, "ann", "a", None), (1, "bob", "b", None)])
+    assert control_items(responses, ExclusionRule(0.5)) == ()
+    assert not judged_annotators(responses, min_control_accuracy=0.5)["excluded"].any()

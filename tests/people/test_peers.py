@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from merilo.people.controls import judged_annotators
 from merilo.people.peers import agreement_by_answer, agreement_with_others, first_answers
-from merilo.people.reading import read_files
+from merilo.people.reading import read_responses
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 
@@ -65,7 +65,7 @@ def test_a_second_answer_to_the_same_item_does_not_count() -> None:
 
 
 def study(pools: Path, pool: str) -> Responses:
-    return read_files(sorted((pools / pool).glob("*.tsv")))
+    return read_responses(sorted((pools / pool).glob("*.tsv")))
 
 
 @pytest.mark.parametrize(
