@@ -133,31 +133,6 @@ class AgreementRecord(Agreement):
     votes_needed: dict[int, int] = {}
 
 
-class PublishedCost(Record):
-    """Money as published tables compute it."""
-
-    total: float | None = None
-    hourly: float | None = None
-
-
-class CostRecord(Record):
-    """Money and time."""
-
-    total: float | None = None
-    pages: int | None = None
-    answers: int | None = None
-    hours: float | None = None
-    hourly: float | None = None
-    currency: str | None = None
-    median_seconds_per_answer: float | None = None
-    published_way: PublishedCost = PublishedCost()
-
-    @property
-    def per_answer(self) -> float | None:
-        """Return the pay for an answer, those to control items and of excluded people included."""
-        return self.total / self.answers if self.total is not None and self.answers else None
-
-
 class GoldRecord(Record):
     """Where the gold answers come from, and the items and rows without their counterpart."""
 
@@ -276,7 +251,7 @@ class Baseline(Record):
     single_person: Estimate | None = None
     agreement: AgreementRecord = AgreementRecord()
     groups: tuple[Estimate, ...] = ()
-    cost: CostRecord = CostRecord()
+    cost: Cost = Cost()
     participation: Participation | None = None
     declaration: Object | None = None
     gold: GoldRecord | None = None
@@ -528,7 +503,7 @@ def record_of(evidence: Evidence) -> Baseline:
         human_benchmark=_human_benchmark(estimates, evidence.settings),
         single_person=estimates.single_person,
         agreement=_agreement(evidence),
-        cost=cost_record(evidence.cost),
+        cost=evidence.cost,
         declaration=declaration_json(evidence.declaration),
         gold=None if evidence.gold is None else _gold(evidence.gold),
         doubtful=None if evidence.doubtful is None else _doubts(evidence.doubtful),
@@ -585,15 +560,6 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
         unanimous=count(Resolution.UNANIMOUS),
         plurality=count(Resolution.PLURALITY),
         **{way.name.lower(): count(way) for way in rare if count(way)},
-    )
-
-
-def cost_record(cost: Cost) -> CostRecord:
-    """Return the cost of a group of annotators."""
-    return CostRecord.of(
-        cost,
-        median_seconds_per_answer=cost.median_seconds,
-        published_way=PublishedCost(total=cost.published_total, hourly=cost.published_hourly),
     )
 
 

@@ -218,7 +218,7 @@ def _row(  # noqa: PLR0917 - the columns of a row
         score=score,
         people=side,
         difference=difference,
-        seconds=evidence.cost.median_seconds if evidence else None,
+        seconds=evidence.cost.median_seconds_per_answer if evidence else None,
         usd=_price(model, people.declaration.name),
     )
 

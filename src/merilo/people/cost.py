@@ -5,13 +5,13 @@ A page is paid once, regardless of the number of its rows in an export.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
 import polars as pl
 
 from merilo.people.spelling import NOT_SHOWN
+from merilo.records import Record
 from merilo.responses import Responses, answer_seconds, page_of
 from merilo.text import Text
 
@@ -19,8 +19,19 @@ from merilo.text import Text
 READING_LIMIT: Final = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class PublishedCost(Record):
+    """Money as published tables compute it.
+
+    Attributes:
+        total: the reward added over the rows of test items: a page that holds two test items is counted twice.
+        hourly: the mean over those rows of `3600 / seconds x reward`, with whole seconds, fractions cut off.
+    """
+
+    total: float | None = None
+    hourly: float | None = None
+
+
+class Cost(Record):
     """Money and time of a study.
 
     Attributes:
@@ -30,21 +41,23 @@ class Cost:
         hours: the time spent on those pages; null if the export has no times.
         hourly: `total / hours`.
         currency: the currency, if it is known.
-        published_total: the reward added over the rows of test items, as published tables do: a page that holds two
-            test items is counted twice.
-        published_hourly: the mean over those rows of `3600 / seconds x reward`, with whole seconds, fractions cut off.
-        median_seconds: the median time of one answer: a page's time shared equally among its rows.
+        median_seconds_per_answer: the median time of one answer: a page's time shared equally among its rows.
+        published_way: the same as published tables compute it.
     """
 
-    total: float | None
-    pages: int
-    answers: int
-    hours: float | None
-    hourly: float | None
-    currency: str | None
-    published_total: float | None
-    published_hourly: float | None
-    median_seconds: float | None
+    total: float | None = None
+    pages: int | None = None
+    answers: int | None = None
+    hours: float | None = None
+    hourly: float | None = None
+    currency: str | None = None
+    median_seconds_per_answer: float | None = None
+    published_way: PublishedCost = PublishedCost()
+
+    @property
+    def per_answer(self) -> float | None:
+        """Return the pay for an answer, those to control items and of excluded people included."""
+        return self.total / self.answers if self.total is not None and self.answers else None
 
 
 def cost(responses: Responses, currency: str | None = None) -> Cost:
@@ -79,9 +92,11 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
         hours=_rounded(seconds / 3600) if timed.height else None,
         hourly=_rounded(paid_and_timed / seconds * 3600) if seconds and total is not None else None,
         currency=(currency or responses.currency) if total is not None else None,
-        published_total=_rounded(_sum(rows["page_reward"])) if rows.height else None,
-        published_hourly=_rounded(_sum(rate.to_series()) / rate.height) if rate.height else None,
-        median_seconds=_rounded(per_answer.to_series().median()) if timed.height else None,
+        median_seconds_per_answer=_rounded(per_answer.to_series().median()) if timed.height else None,
+        published_way=PublishedCost(
+            total=_rounded(_sum(rows["page_reward"])) if rows.height else None,
+            hourly=_rounded(_sum(rate.to_series()) / rate.height) if rate.height else None,
+        ),
     )
 
 
@@ -98,7 +113,7 @@ def faster_than_reading(responses: Responses) -> pl.DataFrame:
     return read.select("respondent", fast=pl.col("length") > READING_LIMIT * pl.col("seconds"))
 
 
-def paid_work(pages: int, answers: int | None) -> Text:
+def paid_work(pages: int | None, answers: int | None) -> Text:
     """Say how many pages were paid; answers, if each has a page of its own: a study's plan counts its pages otherwise.
 
     Example:
@@ -107,9 +122,9 @@ def paid_work(pages: int, answers: int | None) -> Text:
     """
     each = pages == answers
     return (
-        Text("{n:# answer|# answers}", n=pages)
+        Text("{n:# answer|# answers}", n=pages or 0)
         if each
-        else Text("{n:# page|# pages}", context="paid", n=pages)
+        else Text("{n:# page|# pages}", context="paid", n=pages or 0)
     )
 
 

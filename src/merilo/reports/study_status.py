@@ -202,7 +202,9 @@ def status_of(folder: StudyFolder, name: str, responses: Responses, *, estimate:
         alpha=screened.alpha,
         low_agreement=screened.low_agreement,
         per_hour=responses.table.height / paid.hours if paid.hours else None,
-        hours_left=None if paid.median_seconds is None else missing * paid.median_seconds / 3600,
+        hours_left=None
+        if paid.median_seconds_per_answer is None
+        else missing * paid.median_seconds_per_answer / 3600,
         cost=paid,
         problem=screened.problem,
         estimate=main,

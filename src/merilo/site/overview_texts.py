@@ -149,8 +149,8 @@ def _work_texts(status: SiteStatus) -> dict[str, object]:
         "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
         "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
         "median_seconds": _NONE_YET
-        if cost is None or cost.median_seconds is None
-        else Text("{seconds:,.1f} s", seconds=cost.median_seconds),
+        if cost is None or cost.median_seconds_per_answer is None
+        else Text("{seconds:,.1f} s", seconds=cost.median_seconds_per_answer),
         "remaining_pay": Text(
             "{pay} for {n:,} {n:answer|answers} and the control items among them",
             pay=_money(status, left_pay),

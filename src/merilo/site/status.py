@@ -337,7 +337,7 @@ class SiteStatus:
     @property
     def hours_left(self) -> float | None:
         """Hours of the people's work for the missing answers, at the median time of an answer."""
-        seconds = self.status.cost.median_seconds if self.status and self.status.cost else None
+        seconds = self.status.cost.median_seconds_per_answer if self.status and self.status.cost else None
         return None if seconds is None else self.counts.missing * seconds / 3600
 
     @property
