@@ -539,28 +539,10 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
         >>> counts.majority, counts.unanimous, counts.skill, counts.glad
         (80, 22, 15, 0)
     """
-
-    def count(*names: Resolution) -> int:
-        return sum(ways.get(name, 0) for name in names)
-
-    rare = (
-        Resolution.EACH_ANSWER,
-        Resolution.POOLED,
-        Resolution.WEIGHTED_MEDIAN,
-        Resolution.DAWID_SKENE,
-        Resolution.MEDOID,
-        Resolution.PARTS,
-    )
-    return ResolvedBy(
-        majority=count(Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.PLURALITY),
-        skill=count(Resolution.SKILL),
-        top_skill=count(Resolution.TOP_SKILL),
-        glad=count(Resolution.GLAD),
-        unresolved=count(Resolution.UNRESOLVED),
-        unanimous=count(Resolution.UNANIMOUS),
-        plurality=count(Resolution.PLURALITY),
-        **{way.name.lower(): count(way) for way in rare if count(way)},
-    )
+    counts = {way.name.lower(): ways.get(way, 0) for way in Resolution}
+    majority = counts.pop("majority") + counts["unanimous"] + counts["plurality"]
+    always = ("skill", "top_skill", "glad", "unresolved", "unanimous", "plurality")
+    return ResolvedBy(majority=majority, **{name: n for name, n in counts.items() if n or name in always})
 
 
 def _responses(evidence: Evidence, used: pl.DataFrame) -> ResponseCounts:

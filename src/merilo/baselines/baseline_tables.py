@@ -67,7 +67,7 @@ def shown_fields(consensus: pl.DataFrame) -> list[str]:
 def consensus_table(
     items: pl.DataFrame,
     pool: PoolVotes,
-    decided: Consensus,
+    consensus: Consensus,
     gold: Gold | None,
     earned: Mapping[int | str, float],
 ) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def consensus_table(
     Args:
         items: `item` and the input fields.
         pool: all votes.
-        decided: the consensus.
+        consensus: the consensus.
         gold: the gold answers, if they are known.
         earned: mapping from item number to the share of the item's points that the label earns.
 
@@ -85,7 +85,7 @@ def consensus_table(
         gets the prefix `input_`.
     """
     encoding, tally = pool.everyone, pool.votes.tally()
-    fit = decided.fit
+    fit = consensus.fit
     difficulty = (
         fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
     )
@@ -104,10 +104,10 @@ def consensus_table(
         {
             "item": encoding.items.cast(pl.UInt32),
             "code": np.arange(len(encoding.items)),
-            "label": labels.gather(pl.Series(np.maximum(decided.label, 0))),
-            "has_label": decided.label >= 0,
-            "resolved_by": ways[decided.how],
-            "confidence": decided.confidence,
+            "label": labels.gather(pl.Series(np.maximum(consensus.label, 0))),
+            "has_label": consensus.label >= 0,
+            "resolved_by": ways[consensus.how],
+            "confidence": consensus.confidence,
             "difficulty": difficulty,
         }
     ).with_columns(

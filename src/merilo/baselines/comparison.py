@@ -56,7 +56,7 @@ class Pair(NamedTuple):
     paired: bool = True
 
 
-class _Given(NamedTuple):
+class _Scored(NamedTuple):
     """Answers to the items of a dataset: their metric, its `Influence`, and the score of every item, shape (items,)."""
 
     value: float
@@ -139,7 +139,7 @@ def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Ite
         yield _pair(asked, model, "person", _of_person(asked))
 
 
-def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Given, *, other: str = "") -> Pair:
+def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Scored, *, other: str = "") -> Pair:
     """Compare a model with one side on exactly these items."""
     n, name, bounds = len(people.names), people.metric_name, people.scored.bounds
     mine = _of_model(people, model)
@@ -287,7 +287,7 @@ def contributions(people: Crowd, place: Sequence[int], answers: Sequence[str], w
     return worth(people.declaration, part, people.items, place=places, answers=answers, weight=weight)
 
 
-def _of_model(people: Crowd, model: Samples) -> _Given:
+def _of_model(people: Crowd, model: Samples) -> _Scored:
     """Return the mean over a model's answers to each item."""
     by_item = [model.answers[name] for name in people.names]
     samples = np.array([len(answers) for answers in by_item])
@@ -297,7 +297,7 @@ def _of_model(people: Crowd, model: Samples) -> _Given:
         people, place.tolist(), [answer for answers in by_item for answer in answers], weight
     )
     scores: FloatArray = np.bincount(place, contributed.answer * weight).astype(np.float64)
-    return _Given(contributed.value, of_mean(scores)._replace(alike=contributed.alike), scores)
+    return _Scored(contributed.value, of_mean(scores)._replace(alike=contributed.alike), scores)
 
 
 def metric_value(people: Crowd, model: Samples) -> float:
@@ -305,7 +305,7 @@ def metric_value(people: Crowd, model: Samples) -> float:
     return _of_model(people.on(answered(people, model)), model).value
 
 
-def _of_consensus(people: Crowd) -> _Given:
+def _of_consensus(people: Crowd) -> _Scored:
     """Return the consensus of the people, which all items have."""
     votes, n = people.votes, len(people.names)
     place, texts, of_vote = distinct_answers(people)
@@ -319,15 +319,15 @@ def _of_consensus(people: Crowd) -> _Given:
     influence = of_mean(scores)._replace(alike=contributed.alike)
     if decided is not None:
         influence = decided[1]._replace(items=influence.items, alike=contributed.alike)
-    return _Given(contributed.value, influence, scores)
+    return _Scored(contributed.value, influence, scores)
 
 
-def _of_person(people: Crowd) -> _Given:
+def _of_person(people: Crowd) -> _Scored:
     """Return one answer drawn for every item, all of which have answers."""
     place, texts, of_vote = distinct_answers(people)
     points = contributions(people, place, texts, np.ones(len(place))).answer[of_vote]
     value, influence = person_influence(people.votes, points, bounds=people.scored.bounds)
-    return _Given(value, influence, influence.items * len(people.names) + value)
+    return _Scored(value, influence, influence.items * len(people.names) + value)
 
 
 def distinct_answers(people: Crowd) -> tuple[list[int], list[str], NDArray[np.int64]]:

@@ -72,7 +72,7 @@ class ConsensusScorer:
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """Return the consensus as answers by item; items without a label are left out."""
         label = consensus.label[self.codes]
-        answer_of_label = [self._given(text) for text in self.labels]
+        answer_of_label = [self._answer_of(text) for text in self.labels]
         return {
             item.id: answer_of_label[code]
             for item, code in zip(self.items, label.tolist(), strict=True)
@@ -157,7 +157,7 @@ class ConsensusScorer:
         answer[inside] = part_worth.answer
         return replace(part_worth, answer=answer)
 
-    def _given(self, label: str) -> Given:
+    def _answer_of(self, label: str) -> Given:
         """Convert a label to an answer; for several criteria, the same label is used for each."""
         form = self.dataset.answer
         return dict.fromkeys(form.criteria, label) if form.kind == "criteria" else label

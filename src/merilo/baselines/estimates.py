@@ -216,7 +216,7 @@ def group_estimates(
     gold: Gold | None,
     pool: PoolVotes,
     scorer: ConsensusScorer | None,
-    decided: Consensus,
+    consensus: Consensus,
 ) -> tuple[Estimate, ...]:
     """Estimate the metrics and the agreement of each group of the fields in the settings.
 
@@ -226,7 +226,7 @@ def group_estimates(
         gold: the gold answers, with the other fields of their file.
         pool: the votes.
         scorer: scores a consensus; `None` without gold.
-        decided: the consensus.
+        consensus: the consensus.
 
     Returns:
         For each group, in the order of fields and values, its metrics and its agreement, named "domain=law: acc" and
@@ -248,7 +248,7 @@ def group_estimates(
             column.drop_nulls("value").sort("value").group_by("value", maintain_order=True)
         ):
             numbers = within["item"].to_list()
-            estimates = _of_group(numbers, settings, pool=pool, scorer=scorer, decided=decided)
+            estimates = _of_group(numbers, settings, pool=pool, scorer=scorer, consensus=consensus)
             estimates_found += [
                 estimate.model_copy(update={"name": f"{name}={value}: {estimate.name}"})
                 for estimate in estimates
@@ -262,13 +262,13 @@ def _of_group(
     *,
     pool: PoolVotes,
     scorer: ConsensusScorer | None,
-    decided: Consensus,
+    consensus: Consensus,
 ) -> Iterator[Estimate]:
     """Generate the metrics of the items with these numbers, and their agreement."""
     if scorer:
         within = scorer.on(numbers)
-        needed, scores = needed_when_redecided(pool, settings), within.main_scores(decided)
-        yield from consensus_estimates(pool.votes, needed, within, decided, scores).values()
+        needed, scores = needed_when_redecided(pool, settings), within.main_scores(consensus)
+        yield from consensus_estimates(pool.votes, needed, within, consensus, scores).values()
     votes, values = on_scale(
         pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order
     )

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from merilo.baselines.evidence import Evidence
+from merilo.estimate import Estimate
 from merilo.metrics.registry import metric_of
 from merilo.people.influence import drawn_answer
 from merilo.people.votes import Votes
-from merilo.records import Number, Record
+from merilo.records import Record
 from merilo.statistics import FloatArray
 from merilo.text import Text
 
@@ -24,14 +25,6 @@ MIN_ANSWERS: Final = 10
 MAJORITIES: Final = (3, 5)
 #: The share of the items that must have at least k answers for a majority of k.
 _COVERED: Final = 0.8
-
-
-class PeopleRow(Record):
-    """What people reach, and how many items or people it is computed from; the other count is left out."""
-
-    value: Number = None
-    n: int | None = None
-    people: int | None = None
 
 
 class PeopleTable(Record):
@@ -48,14 +41,14 @@ class PeopleTable(Record):
     """
 
     metric: str | None = None
-    one: PeopleRow | None = None
-    median: PeopleRow | None = None
-    best_tenth: PeopleRow | None = None
-    majority_of_3: PeopleRow | None = None
-    majority_of_5: PeopleRow | None = None
+    one: Estimate | None = None
+    median: Estimate | None = None
+    best_tenth: Estimate | None = None
+    majority_of_3: Estimate | None = None
+    majority_of_5: Estimate | None = None
     reason: str | None = None
 
-    def rows(self) -> Mapping[str, PeopleRow]:
+    def rows(self) -> Mapping[str, Estimate]:
         """Return a mapping from the name of a row to its value, in the order of the table."""
         return {name: row for name in PEOPLE_ROWS if (row := getattr(self, name)) is not None}
 
@@ -77,15 +70,15 @@ def people_table(evidence: Evidence) -> PeopleTable:
         return PeopleTable(reason=points.en)
     votes, score = points
     mean = float(drawn_answer(votes) @ score)
-    values: dict[str, PeopleRow] = {"one": PeopleRow(value=mean, n=len(np.unique(votes.item)))}
+    values: dict[str, Estimate] = {"one": Estimate(value=mean, n=len(np.unique(votes.item)))}
     if shrunk := sorted(shrunk_values(votes, score, mean), reverse=True):
         best = shrunk[: ceil(len(shrunk) / 10)]
-        values["median"] = PeopleRow(value=float(np.median(shrunk)), people=len(shrunk))
-        values["best_tenth"] = PeopleRow(value=float(np.mean(best)), people=len(best))
+        values["median"] = Estimate(value=float(np.median(shrunk)), people=len(shrunk))
+        values["best_tenth"] = Estimate(value=float(np.mean(best)), people=len(best))
     for k in MAJORITIES:
         scores, covered = majority_scores(votes, score, k)
         if covered >= _COVERED:
-            values[f"majority_of_{k}"] = PeopleRow(value=float(scores.mean()), n=scores.shape[0])
+            values[f"majority_of_{k}"] = Estimate(value=float(scores.mean()), n=scores.shape[0])
     return PeopleTable.model_validate({"metric": evidence.declaration.metrics[0], **values})
 
 

@@ -110,7 +110,7 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
             gold=answers.gold,
             pool=pool,
             scorer=scorer,
-            decided=decided.consensus,
+            consensus=decided.consensus,
         ),
         cost=cost(answers.responses, settings.currency),
     )

@@ -315,11 +315,7 @@ def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
             estimates.append((Text("one person"), single))
         if record.people and record.people.metric == name:
             rows = record.people.rows().items()
-            estimates += [
-                (PEOPLE_ROWS[row], Estimate(value=values.value, n=values.n or 0, people=values.people))
-                for row, values in rows
-                if row != "one"
-            ]
+            estimates += [(PEOPLE_ROWS[row], reached) for row, reached in rows if row != "one"]
         for who, valued in estimates:
             if valued.value is not None:
                 yield Text("{metric:capital}, {who}", metric=metric_title(name), who=who), valued
