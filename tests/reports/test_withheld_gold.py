@@ -12,6 +12,7 @@ import pytest
 from command import merilo
 from made_once import made_once
 
+import merilo as library
 from merilo.baselines.withholding import LEAST_ITEMS, too_small
 
 ITEMS, PEOPLE = 44, 5
@@ -198,6 +199,8 @@ def test_a_comparison_with_closed_gold_is_unpaired_and_says_so(words: Path, tmp_
     assert person["people"] == published["single_person"]
     assert consensus["difference"]["value"] == round(1 - 30 / ITEMS, 3)
     assert "unpaired: the gold answers are closed" in consensus["sentence"]
+    loaded = library.compare(library.load(words), tmp_path / "run").to_json()["rows"]
+    assert [row["difference"] for row in loaded] == [consensus["difference"], person["difference"]]
     paired = merilo("compare", words, tmp_path / "run", "--data", words.parent / "gold.json", "--json", "-")
     beside = paired.json["rows"][0]
     assert "unpaired" not in beside["sentence"]

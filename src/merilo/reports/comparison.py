@@ -187,13 +187,12 @@ def compare(
 
 
 def _people(source: Baseline | str | Path, data: str | Path | None, models: Sequence[Path]) -> Crowd:
-    if isinstance(source, str | Path):
-        evidence, folder = load(source, gold=data).evidence, str(Path(source))
-        withheld = evidence.gold is not None and evidence.gold.withheld
-        return _closed(evidence, folder, models) if withheld else crowd_of(evidence, folder)
-    if data is not None:
+    if data is not None and not isinstance(source, str | Path):
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
-    return crowd_of(source.evidence)
+    evidence = (load(source, gold=data) if isinstance(source, str | Path) else source).evidence
+    folder = str(Path(source)) if isinstance(source, str | Path) else "this baseline"
+    withheld = evidence.gold is not None and evidence.gold.withheld
+    return _closed(evidence, folder, models) if withheld else crowd_of(evidence, folder)
 
 
 def _closed(people: Evidence, folder: str, models: Sequence[Path]) -> Crowd:
