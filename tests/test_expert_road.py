@@ -12,7 +12,9 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,7 +25,28 @@ from fastapi.testclient import TestClient
 from guide_study import DECLARATION
 from site_in_process import hidden, opened_site, to_first_task, visiting
 
+from merilo.items import Item, Split, write_splits
+from merilo.reports.study_baseline import study_baseline
+from merilo.site.allocation import SentAnswer
+from merilo.site.annotator_steps import (
+    ShownTask,
+    answer_training,
+    consent,
+    most_places,
+    next_task,
+    next_training,
+    read_instruction,
+    save_answers,
+    training_of,
+)
+from merilo.site.answer_export import collect_answers
+from merilo.site.people_access import admit_invited, new_invitation
+from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
+from merilo.site.state import State
+from merilo.studies.collected import import_files
+from merilo.studies.creation import create_studies
+from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -391,3 +414,76 @@ def test_the_plan_names_the_field_of_the_domains_and_is_checked(road: ExpertRoad
     checked = merilo("study", "validate", copy)
     assert checked.status == 1
     assert "arms.experts.domain" in checked.out + checked.err
+
+
+FIVE = ("law", "art", "biology", "physics", "history")
+TIME_LIMITS = {"field": "domain", "seconds": {"law": 240, "art": 300, "biology": 300, "physics": 300}}
+
+
+def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_controls(tmp_path: Path) -> None:
+    """100 items of each domain, of which its experts know 93 %, and 30 % of those of others; one task in 20 is known."""
+
+    def items(kind: str, of_each: int) -> Split:
+        rows = [(domain, f"{kind} {n} of {domain}") for domain in FIVE for n in range(of_each)]
+        options = {f"option_{letter}": letter for letter in "abcd"}
+        return Split(
+            kind,
+            tuple(
+                Item(name, 0, {"question": name, **options}, "ABCD"[n % 4], {"id": name, "domain": domain})
+                for n, (domain, name) in enumerate(rows)
+            ),
+        )
+
+    (tmp_path / "dataset.yaml").write_text(DECLARATION + "skills: [Expert domain knowledge]\n", "utf-8")
+    write_splits(tmp_path / "sums.json", [items("test", 120), items("shots", 16)])
+    write_splits(tmp_path / "training.json", [items("training", 3)])
+    made = create_studies(
+        tmp_path / "sums.json", tmp_path / "study", dataset=str(tmp_path / "dataset.yaml"), per_domain=100,
+        field=("domain",), training=tmp_path / "training.json",
+    )[""]  # fmt: skip
+    assert not any(
+        "of the domain" in warning or "control items that its" in warning for warning in made.warnings
+    )
+    edit_plan(tmp_path / "study", {"arms.experts.overlap": 3, "arms.experts.time_limit": TIME_LIMITS})
+    (short,) = [one for one in validate_study(tmp_path / "study").problems if "time_limit" in str(one)]
+    assert "arms.experts.time_limit: items test 0 of history, " in str(short)
+    edit_plan(tmp_path / "study", {"arms.experts.time_limit.seconds.history": 420})
+    freeze_study(tmp_path / "study")
+    state, random = State(load_study(open_study(tmp_path / "study"), "experts"), ()), Random(1)
+    tasks, now = state.study.tasks, 1_790_000_000_000
+    gold = {task.item: item.outputs for task, item in zip(tasks, state.study.folder.items(), strict=False)}
+    for domain, number in product(FIVE, range(3)):
+        code, _ = new_invitation(state, f"{domain}{number}", now, domains=[domain], actor="author")
+        admission = admit_invited([state], code, "ru", now)
+        assert admission is not None
+        person = admission.person
+        assert most_places(state.study, person) in {105, 106}, "the consent page speaks of their own tasks"
+        assert len(training_of(state.study, person)) == 3
+        consent(state, person, now)
+        read_instruction(state, person, now)
+        for wrong in (True, False, False):
+            shown = next_training(state, person, now)
+            assert shown is not None
+            assert tasks[shown.number].domain == domain
+            known = str(tasks[shown.number].known)
+            answer_training(
+                state, person, SentAnswer(number=shown.number, answer="-" if wrong else known), now
+            )
+        assert person.stage == "working", "one slip in three passes"
+        while isinstance(shown := next_task(state, person, now), ShownTask):
+            task = tasks[shown.number]
+            assert shown.left == {"history": 420, "law": 240}.get(domain, 300)
+            knows = random.random() < (0.93 if task.domain == domain else 0.3)
+            right = str(task.known or gold[task.item])
+            now += 10_000
+            answer = right if knows else "ABCD"["ABCD".index(right) - 1]
+            save_answers(state, person, [SentAnswer(number=shown.number, answer=answer)], now)
+        met = [tasks[task] for task in person.order if state.rules.is_control(task)]
+        assert {task.domain for task in met} == {domain}
+        assert (len(person.order) - len(met), len(met) in {5, 6}) == (100, True), "one task in twenty"
+    table = tmp_path / "answers.csv"
+    table.write_text(collect_answers(state).table, "utf-8")
+    import_files(open_study(tmp_path / "study"), [table])
+    baseline = study_baseline(tmp_path / "study", arm="experts")
+    assert (baseline.annotator_counts.total, baseline.annotator_counts.excluded) == (15, 0)
+    assert baseline.response_counts.dropped == {}

@@ -29,10 +29,13 @@ from merilo.studies.plan_types import (
     DrawnSubset,
     SourceFile,
     Study,
+    TimeLimits,
     TrainingPlan,
 )
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
+#: ruEthics asks for people's opinion.
+POSSIBLE = {"ru": "**Пример ответа:**", "en": "**Example answer:**"}
 #: The datasets whose items people answer; the pairs of ruDetox are judged in three projects.
 ASKED = sorted({*CATALOGUE} - {"rudetox"})
 MORE = {"ru": "## Ещё примеры", "en": "## More examples"}
@@ -70,7 +73,10 @@ def created_instruction(folder: Path, name: str, language: str) -> str:
 
 
 def shown_answers(text: str, language: str) -> list[str]:
-    answers = (part.strip().split("\n\n")[0] for part in text.split(RIGHT[language])[1:])
+    answers = (
+        part.strip().split("\n\n")[0]
+        for part in text.replace(POSSIBLE[language], RIGHT[language]).split(RIGHT[language])[1:]
+    )
     return [re.sub(r"^```\w+\n|\n```$", "", answer) for answer in answers]
 
 
@@ -104,7 +110,7 @@ def test_every_label_has_its_meaning_and_an_example(room: Path, name: str, langu
 def test_at_most_eight_examples_are_unfolded(room: Path, name: str, language: str) -> None:
     text = created_instruction(room, name, language)
     at_first = text.split(MORE[language])[0]
-    assert 2 <= at_first.count(RIGHT[language]) <= UNFOLDED == 8
+    assert 2 <= at_first.count((POSSIBLE if name == "ruethics" else RIGHT)[language]) <= UNFOLDED == 8
     page = html_of(text)
     assert page.count("<details>") == text.count(MORE[language]) == page.count("</details>")
     assert len(page.partition("<details>")[2]) >= len(html_of(text.partition(MORE[language])[2]))
@@ -227,6 +233,23 @@ def test_seconds_agree_with_their_number(seconds: float, said: str) -> None:
     assert f"отводится {said.replace('.', ',')} с момента" in text
 
 
+def test_time_limits_that_differ_by_a_field_are_listed() -> None:
+    limits = TimeLimits(field="grade", seconds={"5": 240.0, "9": 420.0})
+    text = instruction("ru", arms={"people": Arm(kind="basic", time_limit=limits)})
+    assert "зависит от поля «grade»: 5 — 240 секунд; 9 — 420 секунд." in text
+    assert "в удобном" not in text
+
+
+def test_only_closed_questions_are_kept_from_the_public_and_an_opinion_is_no_right_answer(room: Path) -> None:
+    closed = next(name for name in ASKED if dataset(name).gold == "closed")
+    assert "открытый доступ" in instruction("ru", closed)
+    ethics = created_instruction(room, "ruethics", "ru")
+    assert "открытый доступ" not in ethics
+    assert POSSIBLE["ru"] in ethics
+    assert RIGHT["ru"] not in ethics
+    assert "Ниже приведены примеры заданий с возможными ответами." in ethics
+
+
 def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
     declared = dataset("rummlu")
     write_splits(tmp_path / "rummlu.json", list(examples(declared).values()))
@@ -259,8 +282,10 @@ def test_a_restriction_appears_in_its_own_languages_only() -> None:
 def test_training_and_controls_are_mentioned_only_if_there_are_any() -> None:
     assert "Проверка качества" not in instruction("ru", controls=None)
     text = instruction("en", training=TrainingPlan(threshold=0.75))
-    assert "at least 75% of the training tasks" in text
+    assert "at least 75% of the training tasks, or all but one of them, are admitted" in text
     assert "the training shows the right one" in text
+    assert "решит все тренировочные" in instruction("ru", training=TrainingPlan(threshold=1.0))
+    assert "Если вы ошиблись больше чем в половине контрольных заданий" in instruction("ru")
 
 
 def test_a_prompt_cannot_leave_its_block() -> None:

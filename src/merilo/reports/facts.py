@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import polars as pl
 
@@ -393,6 +393,16 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
         )
     if limit := number_at(plan, "arms", role, "time_limit"):
         yield Text("The time limit was {time_limit:# second|# seconds} per item.", time_limit=round(limit))
+    if limits := at(plan, "arms", role, "time_limit", "seconds"):
+        each = (
+            Text("{value} — {seconds:# second|# seconds}", value=value, seconds=seconds)
+            for value, seconds in cast("dict[str, float]", limits).items()
+        )
+        yield Text(
+            "The time limit of an item depended on its field “{field}”: {limits}.",
+            field=text_at(plan, "arms", role, "time_limit", "field"),
+            limits=joined(each, "; "),
+        )
     if late := dropped.get("late"):
         yield Text("Answers after the time limit ({late}) do not count.", late=late)
     mine, hidden = dropped.get("may_be_mine"), dropped.get("not_shown")

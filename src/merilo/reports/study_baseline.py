@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 
+import polars as pl
 from pydantic import TypeAdapter
 
 from merilo.baselines.baseline import Baseline
@@ -56,8 +57,11 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
 
         path = write_verdicts(folder, name, path)
     read = read_collected(path, folder.declared(), ("id", *table.fields))
-    if group.kind == "expert" and group.time_limit is not None:
-        read = read.without(answer_seconds() > group.time_limit, "late")
+    if group.kind == "expert" and group.limits:
+        limits = {str(item.id): group.seconds_for(item) for item in (*folder.items(), *folder.controls())}
+        seconds = [limits[str(name)] for name in read.items["id"]]
+        limit = pl.col("item").replace_strict(read.items["item"], seconds, return_dtype=pl.Float64)
+        read = read.without(answer_seconds() > limit, "late")
     return replace(read, participation=read_imports(folder).people.get(name))
 
 

@@ -68,7 +68,7 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> Giv
         if (
             assignment.state == "open" and assignment.given is None
         ):  # the next turn of a dialogue, whose time starts now
-            due, late = state.rules.ends(now)
+            due, late = state.rules.ends(now, [assignment.task])
             state.record(now, "given", person.id, assignment.task, due=due, late=late)
         elif assignment.state == "open" and assignment.is_over(now):
             state.record(now, "expired", person.id, assignment.task)
@@ -85,7 +85,7 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> Giv
         chosen.append(task)
     if not chosen:
         return reason
-    due, late = state.rules.ends(now, len(chosen))
+    due, late = state.rules.ends(now, chosen)
     for at, task in enumerate(chosen):
         state.record(now, "given", person.id, task, place=place + at, due=due, late=late)
     page = before(state, person, now)
@@ -154,7 +154,7 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
             if assignment.state == "open" and not assignment.is_over(now)
         ]
         if rest:
-            state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now)[0])
+            state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now, rest)[0])
     return taken
 
 

@@ -556,7 +556,11 @@ class _Visit:
 
     def consent(self, person: Person) -> Response:
         """Return the consent page."""
-        facts = consent_facts(self.study, steps.most_places(self.study, person))
+        facts = consent_facts(
+            self.study,
+            steps.most_places(self.study, person),
+            len(steps.training_of(self.study, person)),
+        )
         questions = len(self.study.folder.plan.demographics)
         personal = Text(
             "Before the tasks there {n:is|are} {n:# voluntary question|# voluntary questions} about you.",

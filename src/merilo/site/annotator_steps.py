@@ -85,26 +85,32 @@ def tell_background(state: State, person: Person, options: Mapping[str, int], no
 def read_instruction(state: State, person: Person, now: int) -> None:
     """Record that a person read the instruction; repeated, it changes nothing."""
     if person.stage == "instruction":
-        _move(state, person, "training" if state.study.training else "working", now)
+        _move(state, person, "training" if training_of(state.study, person) else "working", now)
+
+
+def training_of(study: ServedStudy, person: Person) -> list[int]:
+    """Return the training items of a person: experts get those of their domains."""
+    return [task for task in study.training if task not in person.withheld]
 
 
 def next_training(state: State, person: Person, now: int) -> ShownTask | None:
     """Return the first training item that a person has not answered; `None` after the last one."""
-    training = state.study.training
+    training = training_of(state.study, person)
     tasks = person.tasks
     number = next((task for task in training if task not in tasks or tasks[task].state != "answered"), None)
     if number is None:
         return None
     if number not in tasks:
         state.record(now, "given", person.id, number)
-    return ShownTask(number, number - training.start + 1, of=len(training))
+    return ShownTask(number, training.index(number) + 1, of=len(training))
 
 
 def answer_training(state: State, person: Person, sent: SentAnswer, now: int) -> Taken:
     """Save the answer to a training item; after the last one, the person is admitted or refused."""
     taken = allocation.save(state, person, [sent], now)[sent.number]
-    if taken == "saved" and person.stage == "training" and person.trained >= len(state.study.training):
-        admitted = person.trained_right >= state.rules.threshold * person.trained
+    plan, items = state.study.folder.plan.training, len(training_of(state.study, person))
+    if plan and taken == "saved" and person.stage == "training" and person.trained >= items:
+        admitted = person.trained_right >= plan.needed(items)
         _move(state, person, "working" if admitted else "refused", now)
     return taken
 
@@ -183,9 +189,11 @@ def most_places(study: ServedStudy, person: Person) -> int:
     Fewer are left if others answer the items first.
     """
     rules, most = study.rules, most_answers(study, person)
+    tests = rules.tests - sum(map(rules.is_test, person.withheld))
+    controls = rules.controls - sum(map(rules.is_control, person.withheld))
     has_controls = rules.every and not rules.dialogues
-    controls = min(rules.controls, ceil(rules.tests / max(1, rules.every - 1))) if has_controls else 0
-    everything = rules.tests + controls
+    controls = min(controls, ceil(tests / max(1, rules.every - 1))) if has_controls else 0
+    everything = tests + controls
     return everything if most is None else min(everything, most)
 
 

@@ -14,15 +14,16 @@ from merilo.text import Money, Text
 Fact: TypeAlias = tuple[Text, Text | str]
 
 
-def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
+def consent_facts(study: ServedStudy, most: int, training: int) -> list[Fact]:
     """Return what the plan says about the study and what follows from it: the name of a fact, and the fact.
 
     Args:
         study: the study.
         most: the most tasks of the person.
+        training: their training items.
     """
     consent, arm = study.folder.plan.consent, study.arm
-    minutes = consent.minutes or 60 * (most + len(study.training)) / arm.items_per_hour
+    minutes = consent.minutes or 60 * (most + training) / arm.items_per_hour
     reward = answer_reward(study)
     whole = (
         Text("about {n:# minute|# minutes}", n=max(1, round(minutes)))
@@ -36,7 +37,7 @@ def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
         (Text("Tasks"), Text("at most {n:,}", n=most)),
         (Text("Time"), whole),
         (Text("Pay"), None if reward is None else _pay(Money(reward, arm.pay.currency), most)),
-        (Text("Training"), _of_training(study)),
+        (Text("Training"), _of_training(study, training)),
         (Text("Ethics review"), _text(consent.ethics)),
         (Text("Data about you"), _text(consent.data)),
         (Text("Kept for"), _text(consent.kept)),
@@ -44,11 +45,11 @@ def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
     return [(name, fact) for name, fact in facts if fact]
 
 
-def _of_training(study: ServedStudy) -> Text | None:
+def _of_training(study: ServedStudy, count: int) -> Text | None:
     """What happens to somebody who does not pass the training."""
-    if not study.training:
+    if not count:
         return None
-    paid, count = study.arm.pay, len(study.training)
+    paid = study.arm.pay
     if not paid.screening:
         return Text("{n:# task|# tasks} before the others, not paid", n=count)
     amount = Money(paid.screening, paid.currency)

@@ -244,6 +244,7 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         items = [_item(study, number, at, language) for at, number in enumerate(numbers, start=1)]
         return [items[start : start + size] for start in range(0, len(items), size)]
 
+    training = _training(study, place)
     return PAGES.get_template(
         "offline.html.j2"
     ).render(
@@ -252,9 +253,9 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         study=study,
         place=place,
         texts=_CONSENT,
-        facts=consent_facts(study, len(place.tasks)),
+        facts=consent_facts(study, len(place.tasks), len(training)),
         instruction=Markup(study.instructions[language]),  # noqa: S704 - by `html_of`
-        training=forms(study.training, 1),
+        training=forms(training, 1),
         tasks=forms(place.tasks, size),
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
@@ -301,12 +302,19 @@ def _embedded(study: ServedStudy, prompt: Markup) -> Markup:
     return Markup(re.sub(address, data, str(prompt)))  # noqa: S704 - escaped by `prompt_html`
 
 
+def _training(study: ServedStudy, place: DealtPlace) -> list[int]:
+    """The training items of a place: those of its domains."""
+    withheld = study.withheld("", place.domains)
+    return [number for number in study.training if number not in withheld]
+
+
 def _data(study: ServedStudy, place: DealtPlace, language: Language) -> dict[str, Json]:
     """Return what the script needs; of known answers it has those of the training only, which it shows."""
-    plan, numbers = study.folder.plan, (*study.training, *place.tasks)
+    plan, own = study.folder.plan, _training(study, place)
+    numbers = (*own, *place.tasks)
     tasks = [study.tasks[number] for number in numbers]
     training: dict[str, Json] = {}
-    for number in study.training:
+    for number in own:
         task = study.tasks[number]
         known = [text.strip() for text in alternatives(task.known or "", task.alternatives)]
         training[task.id] = {"known": [*known], "hint": task.hint or ""}
@@ -316,10 +324,10 @@ def _data(study: ServedStudy, place: DealtPlace, language: Language) -> dict[str
         "keys": {task.id: page_key(study.secret, place.respondent, task.id) for task in tasks},
         "dialogues": {task.id: task.dialogue for task in tasks if task.dialogue},
         "training": training,
-        "needed": ceil(study.rules.threshold * len(study.training) - 1e-9),
+        "needed": plan.training.needed(len(own)) if plan.training else 0,
         "told": bool(plan.training and plan.training.feedback),
         "alike": plan.baseline.min_control_score if study.declared.answer.kind == "text" else 1,
-        "limit": study.rules.time_limit,
+        "limits": {task.id: task.seconds for task in tasks},
         "texts": {
             name: text.in_language(language)
             for name, text in {

@@ -154,13 +154,15 @@ class ServedStudy:
         """The hash of everything that decides what people are asked; a study with answers must keep it."""
         plan = self.folder.plan
         decided = [
-            [task.id for task in self.tasks], plan.seed, self.arm.overlap, self.arm.time_limit, self.arm.skip_own,
-            self.rules.every, self.rules.min_accuracy, self.rules.threshold,
+            [task.id for task in self.tasks], plan.seed, self.arm.overlap, self.rules.time_limit, self.arm.skip_own,
+            self.rules.every, self.rules.min_accuracy, plan.training.threshold if plan.training else 0.0,
         ]  # fmt: skip
         if self.arm.domain is not None:
             decided.append([task.domain for task in self.tasks])
         if self.arm.items_on_screen > 1:
             decided.append(self.arm.items_on_screen)
+        if self.rules.limits:
+            decided.append(self.rules.limits)
         return sha256(json.dumps(decided).encode()).hexdigest()
 
     @cached_property
@@ -191,7 +193,8 @@ class ServedStudy:
     def withheld(self, name: str, domains: Sequence[str]) -> dict[int, str]:
         """Return the tasks that a named person never gets, and why.
 
-        Those of other domains ("foreign"), control items too, and own items ("own"). A dialogue is withheld as a whole.
+        Those of other domains ("foreign"), control and training items too, and own items ("own"). A dialogue is
+        withheld as a whole.
 
         Args:
             name: the person, as the items name their authors.
@@ -203,9 +206,9 @@ class ServedStudy:
                 reasons[number] = "foreign"
             elif self.arm.skip_own and name in task.authors:
                 reasons[number] = "own"
-        controls = self.tasks[self.rules.tests : self.rules.tests + self.rules.controls]
-        of_domain = set(in_domains(controls, domains))
-        for number, task in enumerate(controls, start=self.rules.tests):
+        known = self.tasks[self.rules.tests :]
+        of_domain = set(in_domains(known, domains))
+        for number, task in enumerate(known, start=self.rules.tests):
             if task not in of_domain:
                 reasons[number] = "foreign"
         dialogues = {self.tasks[number].dialogue: state for number, state in reasons.items()}
@@ -255,7 +258,7 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         refuse_changed(folder)
     plan = folder.plan
     items = folder.items()
-    asked = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
+    asked = study_tasks(folder, author_field=author_field(items), arm=plan.arms[arm])
     if not asked.tests:
         raise DataError("the study has no items to answer", file=folder.path)
     tasks = (*asked.tests, *asked.controls, *asked.training)
@@ -287,8 +290,12 @@ def _rules(plan: Study, arm: Arm, asked: StudyTasks) -> TaskRules:
         min_accuracy=plan.baseline.min_control_accuracy if plan.controls else 0.0,
         min_controls=plan.baseline.min_controls,
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
-        threshold=plan.training.threshold if plan.training else 0.0,
-        time_limit=arm.time_limit,
+        time_limit=max(arm.limits, default=None),
+        limits=tuple(
+            task.seconds for task in (*asked.tests, *asked.controls, *asked.training) if task.seconds
+        )
+        if len(arm.limits) > 1
+        else (),
         dialogues=any(task.dialogue for task in asked.tests),
         on_screen=1 if any(task.dialogue for task in asked.tests) else arm.items_on_screen,
     )
@@ -304,7 +311,7 @@ def _instruction(
         language=language,
         instruction=html_of(folder.instruction(language)),
         tests=tests,
-        time_limit=group.time_limit,
+        limits=group.limits,
         mine=SKIP_OWN[language] if group.skip_own else "",
     )
     return instruction_body(page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
@@ -31,8 +31,8 @@ class TaskRules:
         min_accuracy: people with a lower accuracy on control items are stopped.
         min_controls: control items that a person answers before the baseline's rule can exclude them.
         stop_after: control items that a person answers before they can be stopped.
-        threshold: the share of right answers to training items that admits a person.
         time_limit: seconds for a task; `None` without a limit.
+        limits: the seconds of each task, where they differ; else empty.
         grace: seconds after the limit in which an answer is still taken, for the time on the network.
         lease: seconds after which a task that was not answered goes to somebody else.
         dialogues: whether the tasks are turns of dialogues, which one person answers in order.
@@ -48,8 +48,8 @@ class TaskRules:
     min_accuracy: float = 0.5
     min_controls: int = 1
     stop_after: int = 5
-    threshold: float = 0.8
     time_limit: float | None = None
+    limits: tuple[float, ...] = ()
     grace: float = 3.0
     lease: float = 60.0 * LEASE_MINUTES
     dialogues: bool = False
@@ -104,11 +104,13 @@ class TaskRules:
         """Return the rank from which a person's next task is searched: another random one at every place."""
         return self._number("start", seed, place) * RANKS // _SCALE
 
-    def ends(self, now: int, tasks: int = 1) -> tuple[int, int | None]:
+    def ends(self, now: int, tasks: Sequence[int]) -> tuple[int, int | None]:
         """Return when tasks that are sent now go back to others, and when their time limit ends, in milliseconds."""
-        seconds = self.lease if self.time_limit is None else tasks * self.time_limit + self.grace
-        due = now + round(1000 * seconds)
-        return due, None if self.time_limit is None else due
+        if self.time_limit is None:
+            return now + round(1000 * self.lease), None
+        seconds = sum(self.limits[task] if self.limits else self.time_limit for task in tasks)
+        due = now + round(1000 * (seconds + self.grace))
+        return due, due
 
     def _number(self, *words: object) -> int:
         text = " ".join(str(word) for word in (self.seed, *words))

@@ -6,7 +6,7 @@ Written in Markdown in Russian and in English, and shown as HTML that no text ca
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -20,9 +20,9 @@ from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
 from merilo.studies.consent import OwnWords
-from merilo.studies.plan_types import Study
-from merilo.studies.study_tasks import one_answer
-from merilo.text import LANGUAGES, Language, Text
+from merilo.studies.plan_types import Study, TimeLimits
+from merilo.studies.study_tasks import alternatives_of, one_answer
+from merilo.text import LANGUAGES, Language, Text, joined
 
 #: The number of examples that the instruction shows; the others are folded.
 UNFOLDED: Final = 8
@@ -69,12 +69,14 @@ class TaskDescription:
         answer: how to write an answer; `None` if the kind of the answer says it.
         labels: a label, or several separated by commas -> their meaning.
         examples: solved items written for Merilo, which show every label and every form of prompt.
+        opinion: whether people say what they think, so that no answer is the right one.
     """
 
     task: Mapping[str, str]
     answer: Mapping[str, str] | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     examples: tuple[Item, ...] = ()
+    opinion: bool = False
 
 
 @cache
@@ -92,6 +94,7 @@ def _description(entry: Mapping[str, Any]) -> TaskDescription:
         task=entry["task"],
         answer=entry.get("answer"),
         labels=entry.get("labels", {}),
+        opinion=entry.get("opinion", False),
         examples=tuple(
             Item(
                 f"example-{number}",
@@ -174,42 +177,68 @@ def write_instruction(
             )
         )
     parts += [Text("## How to answer"), _answering(language, declared, known)]
-    limits = sorted({arm.time_limit for arm in plan.arms.values() if arm.time_limit is not None})
-    if limits:
-        seconds = int(limits[0]) if limits[0] == int(limits[0]) else limits[0]
+    parts += _time_limits(plan)
+    parts.append(Text("## Restrictions"))
+    if not beside_models:
+        parts.append(Text("Please follow these rules:"))
+    elif declared.gold == "open":
+        parts.append(Text("People and models need equal conditions. Please follow these rules:"))
+    else:
         parts.append(
             Text(
-                "You have {seconds:# second|# seconds} for a task from the moment it is shown.",
-                seconds=seconds,
+                "People and models need equal conditions, and the questions must not become public, because models "
+                "could be trained on them. Please follow these rules:"
             )
         )
-    parts.append(Text("## Restrictions"))
-    parts.append(
-        Text(
-            "People and models need equal conditions, and the questions must not become public, because models could "
-            "be trained on them. Please follow these rules:"
-        )
-        if beside_models
-        else Text("Please follow these rules:")
-    )
     rules = [rule for restriction in plan.restrictions if (rule := restriction.text(language))]
     parts.append(
         "\n".join(f"- {rule}" for rule in rules)
         or Text("- Answer on your own, without help from other people.")
     )
     parts += _checks(plan)
+    opinion = bool(known and known.opinion)
     solved = [
-        _example(number, example, declared, language) for number, example in enumerate(examples, start=1)
+        _example(number, example, declared, opinion=opinion).in_language(language)
+        for number, example in enumerate(examples, start=1)
     ]
     shown = _unfolded([len(render(example, declared)) for example in examples])
     if solved:
-        how = Text(
-            "These are examples of tasks with their right answers. The tasks themselves give no hints."
+        how = (
+            Text("These are examples of tasks with possible answers.")
+            if opinion
+            else Text(
+                "These are examples of tasks with their right answers. The tasks themselves give no hints."
+            )
         )
         parts += [Text("## Examples"), how, *solved[:shown]]
     if len(solved) > shown:
         parts += [_MORE_EXAMPLES, *solved[shown:]]
     return "\n\n".join(_said(part, language) for part in parts) + "\n"
+
+
+def _time_limits(plan: Study) -> Iterator[Text]:
+    """Tell the time limits of the groups, each once."""
+    for limit in dict.fromkeys(str(arm.time_limit) for arm in plan.arms.values() if arm.time_limit):
+        arm = next(arm for arm in plan.arms.values() if str(arm.time_limit) == limit)
+        if not isinstance(arm.time_limit, TimeLimits):
+            yield Text(
+                "You have {seconds:# second|# seconds} for a task from the moment it is shown.",
+                seconds=_whole(arm.limits[0]),
+            )
+            continue
+        each = (
+            Text("{value} — {seconds:# second|# seconds}", value=value, seconds=_whole(seconds))
+            for value, seconds in arm.time_limit.seconds.items()
+        )
+        yield Text(
+            "The time for a task runs from the moment it is shown and depends on its field “{field}”: {limits}.",
+            field=arm.time_limit.field,
+            limits=joined(each, "; "),
+        )
+
+
+def _whole(number: float) -> float:
+    return int(number) if number == int(number) else number
 
 
 def _said(part: Text | str, language: Language) -> str:
@@ -220,10 +249,17 @@ def _checks(plan: Study) -> list[Text]:
     """The section on the quality checks; empty without any."""
     sentences = []
     if (training := plan.training) is not None:
-        admission = Text(
-            "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are "
-            "admitted to the main tasks.",
-            share=training.threshold,
+        admission = (
+            Text(
+                "The tasks are preceded by a training. Only those who solve all training tasks are admitted to the "
+                "main tasks."
+            )
+            if training.threshold == 1.0
+            else Text(
+                "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks, "
+                "or all but one of them, are admitted to the main tasks.",
+                share=training.threshold,
+            )
         )
         after = Text("After each wrong answer, the training shows the right one.")
         sentences.append(
@@ -232,10 +268,11 @@ def _checks(plan: Study) -> list[Text]:
     if plan.controls is not None:
         sentences.append(
             Text(
-                "Some of the tasks are control tasks, whose answers are known in advance; they "
-                "look like all other tasks. If less "
-                "than {share:%} of your answers to control tasks are right, your other answers are not used.",
-                share=plan.baseline.min_control_accuracy,
+                "Some of the tasks are control tasks, whose answers are known in advance; they look like all other "
+                "tasks. If you get more than {share} of the control tasks wrong, your other answers are not used.",
+                share=Text("half", context="of control tasks")
+                if plan.baseline.min_control_accuracy == 0.5
+                else Text("{share:%}", share=1 - plan.baseline.min_control_accuracy),
             )
         )
     return [Text("## Quality checks"), *sentences] if sentences else []
@@ -281,7 +318,8 @@ def _answering(language: Language, declared: Dataset, known: TaskDescription | N
         steps.append(Text("Answer only what is asked: extra words or signs can make a right answer wrong."))
     steps.append(
         Text(
-            "Work on your own and at your own pace. If you are not sure, give the answer that seems most likely to you."
+            "Work on your own. If you are not sure, give the answer that seems most likely to you. After you have sent "
+            "a page, its answers are final."
         )
     )
     return "\n".join(f"{number}. {_said(step, language)}" for number, step in enumerate(steps, start=1))
@@ -319,29 +357,27 @@ def _bold(labels: str) -> str:
     return ", ".join(label if label == "…" else f"**{label}**" for label in shown)
 
 
-def _example(number: int, example: Item, declared: Dataset, language: Language) -> str:
-    gold = one_answer(example.outputs)
-    program = example.meta.get("canonical_solution")
-    separator = declared.answer.alternatives if "grade_norm" not in declared.metrics else None
-    if declared.answer.kind == "program" and isinstance(program, str):
-        shown = program.strip("\n")
-    elif isinstance(gold, list):
-        shown = "\n".join(map(str, gold))
-    elif separator and separator in str(gold):
-        first, *others = (part.strip() for part in str(gold).split(separator) if part.strip())
-        shown = first
-        for other in others:
-            shown = Text("{one} or {other}", one=shown, other=other).in_language(language)
-    else:
-        shown = str(gold).strip()
+def _example(number: int, example: Item, declared: Dataset, *, opinion: bool) -> Text:
+    """A solved item: its prompt, and its answer or its alternative answers."""
+    gold, program = one_answer(example.outputs), example.meta.get("canonical_solution")
+    separator = alternatives_of(example, declared)
     code = "python" if declared.answer.kind == "program" else "text"
-    block = code == "python" or "\n" in shown
+    block = program if code == "python" and isinstance(program, str) else None
+    if block is None and isinstance(gold, list):
+        block = "\n".join(map(str, gold))
+    parts = str(gold).split(separator) if separator else [str(gold)]
+    first, *others = filter(None, map(str.strip, parts))
+    answer: Text | str = first if block is None else fenced(block.strip("\n"), code)
+    for other in others if block is None else ():
+        answer = Text("{one} or {other}", one=answer, other=other)
     return Text(
-        "### Example {number}\n\n{prompt}\n\n**Right answer:**{answer}",
+        "### Example {number}\n\n{prompt}\n\n**{name}:**{gap}{answer}",
         number=number,
         prompt=fenced(render(example, declared), code),
-        answer=f"\n\n{fenced(shown, code)}" if block else f" {shown}",
-    ).in_language(language)
+        name=Text("Example answer") if opinion else Text("Right answer"),
+        gap=" " if block is None else "\n\n",
+        answer=answer,
+    )
 
 
 def fenced(text: str, language: str = "text") -> str:

@@ -34,7 +34,7 @@ from merilo.studies.plan_file import (
     plan_path,
     read_plan_text,
 )
-from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
+from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study, TimeLimits
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
@@ -206,10 +206,7 @@ def _items(content: _Content) -> Iterator[Finding]:
             message = f"item {item.id}: the prompt is not what instruction and inputs give, which people and models get"
             yield InputError(message, file=ITEMS_FILE, row=number, field="prompt")
             return
-    for name, arm in plan.arms.items():
-        without = [str(item.id) for item in items if arm.domain and not domain_of(item, arm.domain)]
-        if without:
-            yield f"arms.{name}.domain", f"items {listed(without, 5)} have no domain '{arm.domain}'"
+    yield from _arm_faults(plan, items)
     there = field_names(items, declared)
     inputs = dict.fromkeys(name for item in items if isinstance(item.inputs, Mapping) for name in item.inputs)
     cluster = plan.baseline.cluster
@@ -221,6 +218,21 @@ def _items(content: _Content) -> Iterator[Finding]:
         for name in names:
             if named_field(name.removeprefix("meta."), known) is None:
                 yield key, f"no item has the field '{name}'{_nearest(name, known)}"
+
+
+def _arm_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
+    """List the items whose domain or time limit is not known."""
+    for name, arm in plan.arms.items():
+        without = [str(item.id) for item in items if arm.domain and not domain_of(item, arm.domain)]
+        if without:
+            yield f"arms.{name}.domain", f"items {listed(without, 5)} have no domain '{arm.domain}'"
+        if isinstance(limit := arm.time_limit, TimeLimits):
+            untimed = [str(item.id) for item in items if str(item.value(limit.field)) not in limit.seconds]
+            if untimed:
+                yield (
+                    f"arms.{name}.time_limit",
+                    f"items {listed(untimed, 5)} have no '{limit.field}' of {listed([*limit.seconds])}",
+                )
 
 
 def _weights(content: _Content) -> Iterator[Finding]:
@@ -304,9 +316,9 @@ def _instruction(content: _Content) -> Iterator[Finding]:
             elif (said := " ".join(own.split())).casefold() not in text:
                 yield f"{name} does not contain restriction {number + 1}: '{said}'"
         for arm, asked in content.plan.arms.items():
-            limit = asked.time_limit
-            if limit is not None and f"{limit:g}" not in text.replace(",", "."):
-                yield f"{name} does not name the time limit of {limit:g} seconds (arms.{arm}.time_limit)"
+            for limit in asked.limits:
+                if f"{limit:g}" not in text.replace(",", "."):
+                    yield f"{name} does not name the time limit of {limit:g} seconds (arms.{arm}.time_limit)"
 
 
 def _consent(content: _Content) -> Iterator[Finding]:

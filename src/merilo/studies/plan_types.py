@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from math import ceil
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, Strict
 
+from merilo.items import Item
 from merilo.settings import (
     Amount,
     AnalysisSettings,
@@ -87,6 +89,18 @@ class PanelCodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """Time limits that differ by a field of the items, such as the grade."""
+
+    field: Text
+    seconds: Annotated[Mapping[Text, Positive], Help("The seconds for a task, by the value of the field.")]
+
+    def __post_init__(self) -> None:
+        if not self.seconds:
+            raise ValueError("needs the seconds of at least one value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """A group of annotators who answer all items of the study."""
 
@@ -109,7 +123,10 @@ class Arm:
             "training; minimum_per_hour: warn if people earn less."
         ),
     ] = Pay()
-    time_limit: Annotated[Positive | None, Help("Seconds for a task.")] = None
+    time_limit: Annotated[
+        Positive | TimeLimits | None,
+        Help('Seconds for a task; or by a field, {field: grade, seconds: {"5": 240, "9": 420}}.'),
+    ] = None
     skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
     listed: Annotated[
         Flag,
@@ -128,6 +145,22 @@ class Arm:
             "every person gets a code of their own."
         ),
     ] = None
+
+    def seconds_for(self, item: Item) -> float | None:
+        """Return the time limit of an item in seconds; where its value has none, the longest."""
+        if not isinstance(self.time_limit, TimeLimits):
+            return self.time_limit
+        value = str(item.value(self.time_limit.field))
+        return self.time_limit.seconds.get(value, max(self.limits))
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """The time limits of the group in seconds, each once; empty without."""
+        limit = self.time_limit
+        seconds = (
+            limit.seconds.values() if isinstance(limit, TimeLimits) else [] if limit is None else [limit]
+        )
+        return tuple(dict.fromkeys(seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +202,21 @@ class TrainingPlan:
     """Items that annotators answer first, with feedback."""
 
     file: FileName = TRAINING_FILE
-    threshold: Annotated[Share, Help("The share of right answers that admits an annotator to the study.")] = (
-        0.8
-    )
+    threshold: Annotated[
+        Share,
+        Help("The share of right answers that admits an annotator; with few items, one slip is allowed."),
+    ] = 0.8
     feedback: Annotated[Flag, Help("Whether an annotator sees the right answer after a wrong one.")] = True
+
+    def needed(self, items: int) -> int:
+        """Return the right answers that admit an annotator: one slip is allowed, unless all must be right.
+
+        Example:
+            >>> [TrainingPlan().needed(items) for items in (1, 2, 3, 4, 10)], TrainingPlan(threshold=1.0).needed(3)
+            ([1, 1, 2, 3, 8], 3)
+        """
+        needed = ceil(self.threshold * items - 1e-9)
+        return needed if self.threshold == 1.0 or items < 2 else min(needed, items - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class Outgoing:
         training: the training items.
         page: tasks on a page.
         reward: the pay for a page; `None` if it is not decided.
-        time_limit: seconds for a task; `None` without a limit.
+        limits: the time limits in seconds, each once; empty without.
         mine: the text of the option "skip the question, because I may have written it"; empty without the option.
         media_url: the address of the folder `samples/`; empty if media keep their paths.
         respondent: the expert whom the sheet is for; empty if anybody may answer.
@@ -108,7 +108,7 @@ class Outgoing:
     training: tuple[StudyTask, ...] = ()
     page: int = 1
     reward: float | None = None
-    time_limit: float | None = None
+    limits: tuple[float, ...] = ()
     mine: str = ""
     media_url: str = ""
     respondent: str = ""
@@ -147,8 +147,8 @@ class Outgoing:
 
     @property
     def untold_limit(self) -> str:
-        """The time limit, if the instruction does not state it; else empty."""
-        limit = "" if self.time_limit is None else f"{self.time_limit:g}"
+        """The time limit, or the longest of several, if the instruction does not state it; else empty."""
+        limit = f"{max(self.limits):g}" if self.limits else ""
         stated = re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", self.instruction)
         return "" if stated else limit
 

@@ -180,7 +180,7 @@ def outgoing_study(
         DataError: the platform cannot show the tasks, or an item cannot be rendered.
     """
     arm = folder.plan.arms[name]
-    tasks = study_tasks(folder, author_field=author_field, domain_field=arm.domain)
+    tasks = study_tasks(folder, author_field=author_field, arm=arm)
     chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
     if language is not None and language not in folder.plan.instruction:
         raise UsageError(
@@ -197,7 +197,7 @@ def outgoing_study(
         training=tasks.training,
         page=arm.items_per_page,
         reward=arm.pay.per_page,
-        time_limit=arm.time_limit,
+        limits=arm.limits,
         mine=SKIP_OWN[chosen] if arm.skip_own else "",
         media_url=media_url,
     )

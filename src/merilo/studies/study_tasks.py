@@ -28,6 +28,7 @@ from merilo.datasets.rendering import (
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.strict_json import Json
+from merilo.studies.plan_types import Arm
 from merilo.studies.question_sampling import value_of
 from merilo.studies.study_folder import StudyFolder
 
@@ -72,6 +73,7 @@ class StudyTask:
         turn: its place in the dialogue, from 1.
         authors: who wrote the item, if the plan says which field of `meta` tells it.
         domain: the domain of the item, if its field is given; otherwise empty.
+        seconds: the time limit; `None` without.
     """
 
     id: str
@@ -90,6 +92,7 @@ class StudyTask:
     turn: int = 0
     authors: tuple[str, ...] = ()
     domain: str = ""
+    seconds: float | None = None
 
     @property
     def first_known(self) -> str | None:
@@ -158,14 +161,14 @@ class StudyTasks:
 
 
 def study_tasks(
-    folder: StudyFolder, *, author_field: str | None = None, domain_field: str | None = None
+    folder: StudyFolder, *, author_field: str | None = None, arm: Arm | None = None
 ) -> StudyTasks:
     """Make the tasks of a study, in the order of its files.
 
     Args:
         folder: the study.
         author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
-        domain_field: the field that holds the domain of an item.
+        arm: the group of annotators, whose plan names the field of domains and the time limits.
 
     Raises:
         InputError: a file of the study cannot be read.
@@ -175,9 +178,9 @@ def study_tasks(
     ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(items))
     return StudyTasks(
         ids,
-        tuple(tasks_of(items, "test", declared, ids, author_field=author_field, domain_field=domain_field)),
-        tuple(tasks_of(folder.controls(), "control", declared, ids, domain_field=domain_field)),
-        tuple(tasks_of(folder.training(), "training", declared, ids, domain_field=domain_field)),
+        tuple(tasks_of(items, "test", declared, ids, author_field=author_field, arm=arm)),
+        tuple(tasks_of(folder.controls(), "control", declared, ids, arm=arm)),
+        tuple(tasks_of(folder.training(), "training", declared, ids, arm=arm)),
     )
 
 
@@ -188,7 +191,7 @@ def tasks_of(
     ids: TaskIds,
     *,
     author_field: str | None = None,
-    domain_field: str | None = None,
+    arm: Arm | None = None,
 ) -> list[StudyTask]:
     """Make the tasks of items, in the order of the items.
 
@@ -198,7 +201,7 @@ def tasks_of(
         declared: the dataset.
         ids: the ids of the study's tasks.
         author_field: the field of `meta` that names the authors of an item.
-        domain_field: the field that holds the domain of an item.
+        arm: the group of annotators.
 
     Raises:
         DataError: an item has no file for a picture or sound, or a control or training item has no known answer.
@@ -233,7 +236,8 @@ def tasks_of(
             dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
             turn=turn + 1 if isinstance(turn, int) else 0,
             authors=authors_of(item, author_field),
-            domain=domain_of(item, domain_field),
+            domain=domain_of(item, arm.domain if arm else None),
+            seconds=arm.seconds_for(item) if arm else None,
         )
         tasks.append(task)
     return tasks

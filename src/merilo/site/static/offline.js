@@ -77,7 +77,8 @@ const runClock = (section) => {
   clearInterval(clock);
   const left = section.querySelector("[data-left]");
   if (!left) return;
-  const end = Date.parse(state.opened) + 1000 * place.limit * section.querySelectorAll("[data-task]").length;
+  const seconds = [...section.querySelectorAll("[data-task]")].map((shown) => place.limits[shown.dataset.task]);
+  const end = Date.parse(state.opened) + 1000 * seconds.reduce((sum, limit) => sum + limit, 0);
   const tick = () => {
     const seconds = Math.ceil((end - Date.now()) / 1000);
     left.textContent = seconds > 99 ? `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}` : Math.max(0, seconds);
