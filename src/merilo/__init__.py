@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from merilo.reports.comparison import compare as compare
     from merilo.reports.folder import report as report
     from merilo.reports.leaderboard import leaderboard as leaderboard
-    from merilo.runs.answer_scores import score as score
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
-    from merilo.runs.run_scores import score_run as score_run
+    from merilo.runs.scores import score as score
+    from merilo.runs.scores import score_run as score_run
     from merilo.settings import RunSettings as RunSettings
     from merilo.settings import Settings as Settings
     from merilo.statistics.planning import power as power
@@ -44,10 +44,9 @@ _HOMES = {
     "merilo.reports.leaderboard": ("leaderboard",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
-    "merilo.runs.run_scores": ("score_run",),
+    "merilo.runs.scores": ("score", "score_run"),
     "merilo.baselines.published_folder": ("load", "verify"),
     "merilo.reports.folder": ("report",),
-    "merilo.runs.answer_scores": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (
         "BackendError",

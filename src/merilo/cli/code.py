@@ -24,8 +24,7 @@ from merilo.wording import shortened
 
 if TYPE_CHECKING:
     from merilo.metrics.metric import Score
-    from merilo.runs.program_authors import Authors
-    from merilo.runs.program_scores import ProgramScores
+    from merilo.runs.program_scores import Authors, ProgramScores
     from merilo.sandbox.doctor import Attempt
     from merilo.sandbox.job import Step
 

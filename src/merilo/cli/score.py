@@ -23,7 +23,7 @@ from merilo.wording import listed
 
 if TYPE_CHECKING:
     from merilo.metrics.detox import Rater
-    from merilo.runs.answer_scores import ScoreResult
+    from merilo.runs.scores import ScoreResult
 
 app = typer.Typer(add_completion=False)
 
@@ -82,7 +82,7 @@ def score_responses(
 ) -> int:
     """Score the answers of people or models to a dataset with the same metrics."""
     from merilo.models.run_folder import is_run  # noqa: PLC0415 - slow; the help needs only declarations
-    from merilo.runs.answer_scores import score  # noqa: PLC0415
+    from merilo.runs.scores import score  # noqa: PLC0415
 
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
@@ -119,7 +119,7 @@ def _score_run(
 ) -> int:
     from merilo.cli.score_tables import deliver_run  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
-    from merilo.runs.run_scores import score_run  # noqa: PLC0415
+    from merilo.runs.scores import score_run  # noqa: PLC0415
 
     with working(Text("Scoring the run")):
         scored = score_run(run, data=data, rudetox_models=rater)

@@ -11,7 +11,7 @@ from merilo.metrics.scoring import Scores
 from merilo.models.asking import Request
 from merilo.runs.model_run import RunPlan, rendered
 from merilo.runs.run_explanation import ItemExplanation
-from merilo.runs.run_scores import DatasetRun, RunResult
+from merilo.runs.scores import DatasetRun, RunResult
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
 from merilo.text import Text, joined

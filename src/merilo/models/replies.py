@@ -1,24 +1,29 @@
 """What a model said to the items of a dataset, whoever wrote the file.
 
 A run, a log of another harness and a table of replies become the same table, `Replies`; `merilo.models.reply_answers`
-reads the answers in it.
+reads the answers in it. The item of a row is found by its id and by its texts, which are compared without white space,
+because harnesses strip and join them.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from merilo.answer_tables import ItemAnswer, holds_replies, read_item_answers
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import offered_labels
-from merilo.errors import DataError, InputError
-from merilo.items import Item
+from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
+from merilo.errors import DataError, InputError, MeriloError
+from merilo.items import Item, id_of
 from merilo.models.asking import FINISHES, ModelReply
 from merilo.models.log_formats import (
     LETTERS,
@@ -30,14 +35,15 @@ from merilo.models.log_formats import (
     harness_of,
     logs_in,
     open_log,
+    texts_of,
 )
-from merilo.models.matching import ItemFinder, LogChoices, SeenOrder, seen_order, squeezed
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import parse_json
 from merilo.wording import listed, shortened, shown
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 #: The columns of tokens.
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "thought_tokens")
@@ -313,3 +319,443 @@ def _has_items(path: Path, harness: Harness, finder: ItemFinder) -> bool:
         return any(finder.find(row).place is not None for row in islice(rows, _TRIED))
     except InputError:
         return False
+
+
+#: How a row was matched: the name of the field that gave the id, or "inputs".
+BY_INPUTS: Final = "inputs"
+
+#: Why a row matches no item.
+Mismatch: TypeAlias = Literal["unknown id", "other inputs", "several items"]
+
+#: A text that more items share does not identify any of them.
+_MOST_SHARED: Final = 200
+
+#: Longer texts are looked up by pieces of this many characters, because a prompt may hold them anywhere.
+_GRAM: Final = 10
+
+#: The last line of many prompts, which some harnesses add.
+_ANSWER_MARK: Final = "Ответ:"
+
+_MARKS: Final = re.compile(r"[:.)»]\s*")
+_QUOTED: Final = re.compile(r"«([^«»]+)»|\"([^\"]+)\"|`([^`]+)`|“([^“”]+)”")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """The item of a row.
+
+    Attributes:
+        place: the item's place among the items; `None` if the row matches no item.
+        by: the field that gave the id, or `BY_INPUTS`; for a row that matches no item, why.
+        alike: the places of all items that differ from this one in nothing but their id, if the inputs gave it.
+    """
+
+    place: int | None
+    by: str
+    alike: tuple[int, ...] = ()
+
+
+class ItemFinder:
+    """Finds the items of rows.
+
+    Args:
+        declared: the dataset.
+        items: its items by the ids under which answers name them.
+    """
+
+    def __init__(self, declared: Dataset, items: Mapping[str, Item]) -> None:
+        self._place = {name: place for place, name in enumerate(items)}
+        for place, item in enumerate(items.values()):
+            own = id_of(item.meta)
+            if isinstance(own, str | int) and not isinstance(own, bool):
+                self._place.setdefault(str(own), place)
+        hidden = {*declared.hidden, *declared.media}
+        self.declared = declared
+        self.items = items
+        self._values = [_checked(name, item, hidden) for name, item in items.items()]
+        self._holders: dict[str, list[int]] = defaultdict(list)
+        for place, values in enumerate(self._values):
+            for key in {key for value in values for key in _keys(value)}:
+                self._holders[key].append(place)
+
+    def find(self, row: LogRow) -> FoundItem:
+        """Find the item of a row."""
+        # All texts of the row without white space; empty if it has none.
+        shown = "\0".join(map(squeezed, row.texts)) if any(map(str.strip, row.texts)) else ""
+        named = False
+        for name, value in row.ids:
+            if (place := self._place.get(value)) is not None:
+                if not shown or self._is_held(place, shown):
+                    return FoundItem(place, name)
+                named = True
+        if shown:
+            places = self._by_prompt(row) or self._by_texts(row, shown)
+            if places and len({self._contents[place] for place in places}) == 1:
+                return FoundItem(places[0], BY_INPUTS, alike=tuple(places))
+            reason: Mismatch = "other inputs" if named else "unknown id"
+            return FoundItem(None, "several items" if places else reason)
+        return FoundItem(None, "unknown id")
+
+    def prompts(self, place: int) -> list[str]:
+        """Return the prompts of an item (`known_prompts`)."""
+        return self._prompts[place]
+
+    @cached_property
+    def _prompts(self) -> list[list[str]]:
+        return [known_prompts(item, self.declared) for item in self.items.values()]
+
+    @cached_property
+    def _ends(self) -> dict[str, list[int]]:
+        """The items by the prompts that end a row's prompt."""
+        ends: dict[str, list[int]] = defaultdict(list)
+        for place, prompts in enumerate(self._prompts):
+            for prompt in prompts:
+                ends[prompt.removesuffix(_ANSWER_MARK)].append(place)
+        return ends
+
+    @cached_property
+    def _lengths(self) -> set[int]:
+        return set(map(len, self._ends))
+
+    @cached_property
+    def _contents(self) -> list[str]:
+        """All of each item but its id: items that are equal in it can take each other's answers."""
+        return [
+            repr((values, item.outputs, {**item.meta, "id": None}))
+            for values, item in zip(self._values, self.items.values(), strict=True)
+        ]
+
+    def _is_held(self, place: int, shown: str) -> bool:
+        return all(value in shown for value in self._values[place])
+
+    def _by_prompt(self, row: LogRow) -> list[int]:
+        """Return the items with whose prompt the row's prompt ends; solved items may stand in lines before it."""
+        for text in (row.prompt,) if row.prompt else row.texts:
+            whole, start = squeezed(text).removesuffix(_ANSWER_MARK), 0
+            for line in text.splitlines():
+                if len(whole) - start in self._lengths and (places := self._ends.get(whole[start:])):
+                    return places
+                start += len(squeezed(line))
+        return []
+
+    def _by_texts(self, row: LogRow, shown: str) -> list[int]:
+        candidates: set[int] = set()
+        for key in _keys_in(row.texts, shown):
+            holders = self._holders.get(key, ())
+            if len(holders) <= _MOST_SHARED:
+                candidates.update(holders)
+        holding = [
+            place for place in sorted(candidates) if self._values[place] and self._is_held(place, shown)
+        ]
+        if len(holding) < 2:
+            return holding
+        # A short text also stands within longer ones.
+        lines = [line for text in row.texts for line in text.splitlines()]
+        for texts in (row.texts, lines, [piece for line in lines for piece in _pieces(line)]):
+            whole = set(map(squeezed, texts))
+            if whole_matches := [place for place in holding if whole.issuperset(self._values[place])]:
+                holding = whole_matches
+                break
+        # Items with equal inputs differ in their instruction; of prompts that follow each other, the last is asked.
+        asked = squeezed(row.prompt or "") + shown
+        ends = {place: max(map(partial(_end, asked), self.prompts(place)), default=-1) for place in holding}
+        last = max(ends.values())
+        return [place for place, end in ends.items() if end == last]
+
+
+def _keys_in(texts: Sequence[str], joined: str) -> set[str]:
+    """Return the keys (`_keys`) of all texts that a row may hold."""
+    pieces = {squeezed(piece) for text in texts for piece in _pieces(text)}
+    return {joined[start : start + _GRAM] for start in range(len(joined) - _GRAM + 1)} | pieces
+
+
+def squeezed(text: str) -> str:
+    """Remove all white space from a text.
+
+    Example:
+        >>> squeezed(" 2 + 2")
+        '2+2'
+    """
+    return "".join(text.split())
+
+
+def _checked(name: str, item: Item, hidden: set[str]) -> tuple[str, ...]:
+    """Return the texts that a row must hold, without white space; none if only the id of the item is known."""
+    values = tuple(_visible(item, hidden))
+    return () if values == (name,) else tuple(map(squeezed, values))
+
+
+def _visible(item: Item, hidden: set[str]) -> Iterator[str]:
+    """Yield the texts of an item that a prompt shows."""
+    if isinstance(item.inputs, Mapping):
+        for name, value in item.inputs.items():
+            if name not in hidden:
+                yield from (text for text in texts_of(value) if text.strip())
+    elif item.inputs.strip():
+        yield item.inputs
+
+
+def _end(text: str, piece: str) -> int:
+    """Return where a piece ends for the last time in a text; -1 without it."""
+    start = text.rfind(piece)
+    return start + len(piece) if start >= 0 else -1
+
+
+def _rendered(item: Item, declared: Dataset) -> str:
+    """Return the prompt of an item without white space; empty if the item has no prompt."""
+    try:
+        return squeezed(render(item, declared))
+    except MeriloError:
+        return ""
+
+
+def _keys(value: str) -> Iterator[str]:
+    """Yield the keys of a text without white space: the whole text, and for a longer one its begin, middle and end."""
+    yield value
+    if len(value) > _GRAM:
+        for start in (0, (len(value) - _GRAM) // 2, len(value) - _GRAM):
+            yield value[start : start + _GRAM]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text, its lines, and what follows a label or stands in quotes in a line."""
+    yield text
+    for line in text.splitlines():
+        yield line
+        for mark in _MARKS.finditer(line):
+            yield line[mark.end() :]
+        for quoted in _QUOTED.finditer(line):
+            yield quoted[quoted.lastindex or 0]
+
+
+def known_prompts(item: Item, declared: Dataset) -> list[str]:
+    """Return the prompts of an item without white space: with its instruction, and bare after solved items.
+
+    Empty if it has none.
+    """
+    prompts = [_rendered(item, declared)] if item.instruction != "" else []
+    harness = harness_prompts(declared)
+    with suppress(MeriloError):
+        prompts.append(squeezed("".join(map(str, bare_parts(item, declared)))))
+    with suppress(MeriloError):
+        prompts.append("" if harness is None else squeezed(harness.bare_question(item, declared)))
+    return [*dict.fromkeys(filter(None, prompts))]
+
+
+#: Choices in these orders stand for the labels in theirs, even if no right answer confirms it.
+_SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "0123456789", "123456789")
+
+#: The share of rows in which the log's right answer must be the item's gold answer.
+_AGREEING: Final = 0.9
+
+
+class SeenOrder(NamedTuple):
+    """Which label each option of a row stands for, in the order in which the model saw the options.
+
+    Attributes:
+        names: the choices that were compared, or the letters of a generated answer.
+        places: the place of each offered label among them; empty if they do not correspond to labels.
+        known: whether the texts of the options, or the dataset's own prompt, tell the order.
+        named: whether the names are the labels themselves.
+        texts: the texts of the options by the letters of a generated answer.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    known: bool
+    named: bool
+    texts: Mapping[str, str] = {}
+
+
+def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) -> SeenOrder:
+    """Find the order in which the model saw the options of an item.
+
+    A choice or a letter stands for the label whose option has the same text, wherever it stands; a letter's option is
+    named by the log, or stands behind the letter in the prompt. Otherwise, it stands for the label of its name or
+    place, which `LogChoices` checks.
+    """
+    labels = offered_labels(item, declared)
+    seen = dict(row.letters or (() if own_prompt else _letters_in(row.prompt or "", declared, item)))
+    if not row.reply.loglikelihoods:
+        names = (*seen,) or labels
+        by_text = _places_of([*seen.values()], _option_texts(declared, item))
+        places = by_text or (_by_position(names, declared, item) if seen else range(len(labels)))
+        return SeenOrder(names, (*places,), bool(by_text) or (own_prompt and not seen), names == labels, seen)
+    names = tuple(choice.strip() for choice in row.choices)
+    bare = [name.strip("().") for name in names]
+    texts = [seen[name] for name in bare] if set(bare) == seen.keys() else names
+    if by_text := _places_of(texts, _option_texts(declared, item)):
+        return SeenOrder(names, (*by_text,), known=True, named=False)
+    if by_name := _places_of(names, labels):
+        # Labels that are sentences or words of their own mean themselves in any order.
+        return SeenOrder(names, (*by_name,), own_prompt, named=True)
+    return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
+
+
+#: The letter or number before an option in a prompt, such as "B) ", "(2) " or "**C.** ".
+_OPTION_MARK: Final = r"(?<![^\s(\[*])([A-ZА-ЯЁa-zа-яё]|\d\d?)[).:\]]+[\s*]*"
+
+
+def _letters_in(prompt: str, declared: Dataset, item: Item) -> tuple[tuple[str, str], ...]:
+    """Return the letters before the options of an item in a prompt, in their order; nothing if one has none."""
+    marks = []
+    for text in _option_texts(declared, item):
+        words = r"\s+".join(map(re.escape, text.split()))
+        # Solved items may have the same options: the item itself is asked last.
+        *_, last = [None, *re.finditer(rf"{_OPTION_MARK}{words}(?!\w)", prompt)]
+        if not words or last is None:
+            return ()
+        marks.append((last.start(), last[1], text))
+    letters = tuple((letter, text) for _, letter, text in sorted(marks))
+    return letters if len(dict(letters)) == len(marks) else ()
+
+
+def _option_texts(declared: Dataset, item: Item) -> list[str]:
+    """Return the texts of an item's options in the order of the labels; nothing if they have no fields."""
+    inputs, fields = item.inputs if isinstance(item.inputs, Mapping) else {}, option_fields(declared)
+    return [str(inputs.get(fields[label], "")) for label in offered_labels(item, declared) if label in fields]
+
+
+def _by_position(choices: Sequence[str], declared: Dataset, item: Item) -> Sequence[int]:
+    """Return the place of each label's choice if choices stand for the labels in their order; else nothing."""
+    # Only an item with all options tells whether other choices stand for the labels in their order.
+    if len(choices) != len(offered_labels(item, declared)):
+        return ()
+    whole = len(choices) == len(declared.answer.labels)
+    return range(len(choices)) if whole or _is_series(choices) else ()
+
+
+def _places_of(choices: Sequence[str], known: Sequence[str]) -> list[int]:
+    """Return the place of each known text among the choices; nothing if they are not the same texts."""
+    texts, wanted = [*map(squeezed, choices)], [*map(squeezed, known)]
+    same = len(wanted) == len(texts) == len(set(texts)) and set(texts) == set(wanted)
+    return [texts.index(text) for text in wanted] if same else []
+
+
+def _is_series(choices: Sequence[str]) -> bool:
+    """Check whether choices are letters or numbers in their order."""
+    return any(
+        [squeezed(choice).strip("().") for choice in choices] == [*known[: len(choices)]] for known in _SERIES
+    )
+
+
+def _right_label(row: LogRow, order: SeenOrder, labels: Sequence[str]) -> str | None:
+    """Return the label that the log counts as right; `None` if it does not say or can be read in two ways."""
+    place = row.right
+    if place is None and not row.reply.loglikelihoods:
+        texts = [text for _, text in row.letters]
+        open_to = {at for at, name in enumerate(order.names) if name == row.target}
+        open_to |= {at for at, text in enumerate(texts) if squeezed(text) == squeezed(row.target)}
+        if row.target.isdecimal() and int(row.target) < len(order.names):
+            open_to.add(int(row.target))
+        place = open_to.pop() if len(open_to) == 1 else None
+    return labels[order.places.index(place)] if place in order.places else None
+
+
+@dataclass
+class LogChoices:
+    """Whether the choices of a log mean what its right answers say.
+
+    Attributes:
+        declared: the dataset.
+        file: the log, for messages.
+        seen: the choices of the first row whose choices are neither the labels nor texts of options.
+        rows: the positions of such rows among the replies.
+        pairs: of such rows, how often the choice in a place is right by the log, and a label by the item.
+        known: of the rows whose order is known, how many agree with the item on the right answer.
+        named: of the rows whose choices are the labels and whose order is not known, the same.
+    """
+
+    declared: Dataset
+    file: Path
+    seen: tuple[str, ...] = ()
+    rows: list[int] = field(default_factory=list)
+    pairs: Counter[tuple[int, str]] = field(default_factory=Counter)
+    known: Counter[bool] = field(default_factory=Counter)
+    named: Counter[bool] = field(default_factory=Counter)
+
+    def add(self, row: LogRow, item: Item, order: SeenOrder, position: int) -> None:
+        """Check the choices of a row.
+
+        Args:
+            row: the row.
+            item: its item.
+            order: the order of its options.
+            position: its position among the replies.
+        """
+        labels, gold = offered_labels(item, self.declared), item.outputs
+        right = _right_label(row, order, labels) if isinstance(gold, str) and gold in labels else None
+        if order.known or order.named:
+            if right is not None:
+                (self.known if order.known else self.named)[right == gold] += 1
+            return
+        if not order.places or len(labels) < len(self.declared.answer.labels):
+            return  # a series, in its order
+        self.seen = self.seen or row.choices or order.names
+        self.rows.append(position)
+        if right is not None:
+            self.pairs[order.places[labels.index(right)], str(gold)] += 1
+
+    def settle(self, replies: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Write into replies which label each choice stands for, and return notes for the reader.
+
+        Raises:
+            DataError: the log's right answers contradict the items' gold answers, or nothing tells the order.
+        """
+        if self.named[False] > (1 - _AGREEING) * self.named.total():
+            raise DataError(
+                f"in {self.named[False]} of {self.named.total()} rows the log counts another label as right than the "
+                "item's gold answer, and its prompts do not show in which order the model saw the options: give the "
+                "replies as a table (id, reply, options)",
+                file=self.file,
+            )
+        notes, agreeing = [], self.known + self.named
+        if other := agreeing[False]:
+            notes.append(
+                f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
+                "gold answer: one of them is another version"
+            )
+        if self.rows:
+            labels = self._labels()
+            for position in self.rows:
+                for choice, label in zip(replies[position]["choices"], labels, strict=True):
+                    choice["label"] = label
+            meanings = [
+                f"{choice.strip()!r} is {label}" for choice, label in zip(self.seen, labels, strict=True)
+            ]
+            how = "by the log's right answers" if self.pairs else "by their order"
+            notes.append(f"the choices are not the dataset's labels; {how}, {listed(meanings)}")
+        return notes
+
+    def _labels(self) -> list[str]:
+        """Return the label of the choice in each place.
+
+        Raises:
+            DataError: the log has nothing that tells it, or contradicts itself.
+        """
+        labels = [*self.declared.answer.labels]
+        if not self.pairs:
+            if _is_series(self.seen):
+                return labels
+            raise self._refused("neither right answers of the log nor gold answers of the items tell")
+        best: dict[int, str] = {}
+        for (place, label), _ in self.pairs.most_common():
+            best.setdefault(place, label)
+        left = [label for label in labels if label not in best.values()]
+        order = [best.get(place) or (left[0] if len(left) == 1 else "") for place in range(len(labels))]
+        if all(best.get(place, label) == label for place, label in enumerate(labels)):
+            order = labels
+        agreeing = sum(self.pairs[place, label] for place, label in best.items())
+        if sorted(order) != sorted(labels) or agreeing < _AGREEING * self.pairs.total():
+            raise self._refused("the log's right answers and the items' gold answers do not agree on")
+        return order
+
+    def _refused(self, why: str) -> DataError:
+        choices, labels = (
+            listed([repr(name) for name in names]) for names in (self.seen, self.declared.answer.labels)
+        )
+        return DataError(
+            f"compares the choices {choices} for the labels {labels}, and {why} which choice is which label: "
+            "name the choices like the labels, or give the replies as a table (id, reply)",
+            file=self.file,
+        )

@@ -39,8 +39,7 @@ from merilo.estimate import Estimate, Finding
 from merilo.metrics.answers import has_gold
 from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_items
 from merilo.records import Number, Record, Span
-from merilo.runs.answer_scores import refuse_other_dataset
-from merilo.runs.run_scores import scored_dataset, source_of
+from merilo.runs.scores import refuse_other_dataset, scored_dataset, source_of
 from merilo.strict_json import number_at
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen

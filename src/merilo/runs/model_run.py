@@ -23,7 +23,7 @@ from merilo.models.asked_datasets import (
     item_sources,
 )
 from merilo.models.asking import ModelBackend, Request
-from merilo.models.backends import open_model
+from merilo.models.backends import open_model, self_check
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.prompter import shots_of
 from merilo.models.reply_answers import write_answers
@@ -50,7 +50,7 @@ from merilo.models.runner import (
     event_loop,
 )
 from merilo.runs.program_scores import Watch, score_programs, unwatched
-from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset, study_source
+from merilo.runs.scores import DatasetRun, RunResult, scored_dataset, study_source
 from merilo.settings import RunSettings
 from merilo.strict_json import Json, text_at
 from merilo.version import __version__
@@ -378,8 +378,6 @@ def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
     if prepared.record.model.builtin or not isinstance(prepared.options.model, str):
         return
     if any(dataset.mode == "loglikelihood" for dataset in prepared.record.datasets.values()):
-        from merilo.models.backends.self_check import self_check  # noqa: PLC0415 - only log-likelihoods need it
-
         loop(self_check(prepared.backend))
 
 

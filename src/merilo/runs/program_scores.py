@@ -10,13 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.errors import DataError, OutputError, UsageError, argument
+from merilo.estimate import Estimate
 from merilo.files import sha256
 from merilo.metrics.metric import Score
+from merilo.people.influence import person_influence
+from merilo.people.votes import Votes
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import (
     Entry,
@@ -30,15 +35,67 @@ from merilo.sandbox.job import (
     write_generations,
     write_outputs,
 )
-from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
+from merilo.sandbox.ledger import SHORTENED, Ledger, Verdict, open_ledger
 from merilo.sandbox.problems import LONGEST_COMPLETION, Census, Problem, count_completions, read_problems
 from merilo.sandbox.program import Check, Limits, Outcome, new_judge_seed
 from merilo.settings import ProgramSettings
+from merilo.statistics.crossed import crossed
+from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
 
-if TYPE_CHECKING:
-    from merilo.runs.program_authors import Authors
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """One person.
+
+    Attributes:
+        annotator: the name in the file of completions.
+        problems: how many problems they wrote a program for.
+        solved: how many of these programs passed.
+    """
+
+    annotator: str
+    problems: int
+    solved: int
+
+    @property
+    def share(self) -> float:
+        """The share of the person's problems that they solved."""
+        return self.solved / self.problems
+
+    def content(self) -> dict[str, Json]:
+        """Return the person as JSON, with the Clopper-Pearson interval."""
+        interval = exact_interval(self.solved, self.problems)
+        return {
+            "annotator": self.annotator,
+            "problems": self.problems,
+            "solved": self.solved,
+            "share": round(self.share, 6),
+            "ci95": [interval.low, interval.high],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """The people who wrote the programs of a job.
+
+    Attributes:
+        people: all people, by share from the highest to the lowest.
+        single: the expected share of problems that a single person solves, with the interval over people and
+            problems; the same estimate as "single person" of `merilo baseline`.
+    """
+
+    people: tuple[Author, ...]
+    single: Estimate
+
+    def content(self) -> dict[str, Json]:
+        """Return the people as JSON."""
+        return {
+            "count": len(self.people),
+            "single_person": self.single.to_json(),
+            "people": [author.content() for author in self.people],
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -326,8 +383,6 @@ def _scores(
 ) -> ProgramScores:
     people = None
     if entries[0].annotator is not None:
-        from merilo.runs.program_authors import authors  # noqa: PLC0415 - imports NumPy
-
         people = authors(entries, ledger.verdicts)
     fewest = tally.fewest().generations
     warnings = [] if jailed else ["the programs ran without a sandbox, and could do anything that you can"]
@@ -354,3 +409,34 @@ def _scores(
     return ProgramScores(
         tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, record, people
     )
+
+
+def authors(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> Authors | None:
+    """Group a job's programs by the people who wrote them.
+
+    Args:
+        entries: the generations.
+        verdicts: the verdicts by the programs' keys.
+
+    Returns:
+        The people; `None` if the completions name no annotators.
+    """
+    named = [(entry.annotator, entry) for entry in entries if entry.annotator is not None]
+    if not named:
+        return None
+    items: dict[str, int] = {}
+    names: dict[str, int] = {}
+    item = np.array([items.setdefault(entry.problem, len(items)) for _, entry in named], np.int32)
+    annotator = np.array([names.setdefault(name, len(names)) for name, _ in named], np.int32)
+    passed = np.array([_passed(entry, verdicts) for _, entry in named], np.int32)
+    votes = Votes(item, annotator, passed, len(items), len(names), 2)
+    problems = np.bincount(annotator, minlength=len(names)).tolist()
+    solved = np.bincount(annotator, weights=passed, minlength=len(names)).astype(int).tolist()
+    people = [Author(name, problems[code], solved[code]) for name, code in names.items()]
+    people.sort(key=lambda author: (-author.share, -author.problems, author.annotator))
+    value, influence = person_influence(votes, passed.astype(np.float64))
+    return Authors(tuple(people), crossed(value, influence).estimate("pass@1", len(items)))
+
+
+def _passed(entry: Entry, verdicts: Mapping[str, Verdict]) -> bool:
+    return entry.key is not None and verdicts[entry.key].outcome is Outcome.PASSED

@@ -22,7 +22,7 @@ from merilo.models.reply_answers import ExtractedAnswer, read_reply, value_of
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.model_run import rendered
-from merilo.runs.run_scores import source_of
+from merilo.runs.scores import source_of
 from merilo.strict_json import Json
 
 #: What the explanation tells of a reply.

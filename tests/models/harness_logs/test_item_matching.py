@@ -31,7 +31,7 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
     from merilo.datasets.rendering import render
     from merilo.models.asking import ModelReply
     from merilo.models.log_formats import LogRow, texts_of
-    from merilo.models.matching import ItemFinder
+    from merilo.models.replies import ItemFinder
 
     items = items_of(name)
     finder = ItemFinder(dataset(name), {str(item.id): item for item in items})
