@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.baselines.pool_items import ItemClusters, fields_of, find_clusters
+from merilo.baselines.pool_items import fields_of, find_clusters
 from merilo.errors import DataError
 from merilo.items import Item
 
@@ -106,10 +106,10 @@ def items(n: int, **fields: list) -> pl.DataFrame:
 def test_the_chosen_field_has_priority_and_its_absence_is_told() -> None:
     table = items(4, text=["a", "a", "b", "b"], topic=["x", "x", "x", "y"])
     found = find_clusters("topic", "text", [1, 2, 3, 4], [table])
-    assert (found.field, found.declared, found.clusters) == ("topic", False, 2)
+    assert (found.field, found.given_by, found.clusters) == ("topic", "option", 2)
     assert find_clusters(None, None, [1, 2], [table]) is None
     lacking = find_clusters(None, "premise", [1, 2], [table])
-    assert lacking == ItemClusters("premise", declared=True, items=2, clusters=0)
+    assert (lacking.field, lacking.given_by, lacking.clusters) == ("premise", "dataset", 0)
     apart = find_clusters("text", None, [1, 3], [table])
     assert (apart.clusters, apart.codes([1, 3])) == (2, None), "clusters of one item each change nothing"
 

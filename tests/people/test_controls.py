@@ -92,8 +92,8 @@ def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> 
     for one in controls:
         truth = "123"[one.item % 3]
         assert one.most_common == truth
-        assert one.good_answers <= one.answers
-        assert (one.good_correct < 0.5 * one.good_answers) == one.suspect
+        assert one.good_annotators_answers <= one.answers
+        assert (one.good_annotators_correct < 0.5 * one.good_annotators_answers) == one.suspect
 
 
 def test_people_below_the_threshold_are_excluded_if_they_have_enough_controls(pool: Responses) -> None:
@@ -109,7 +109,9 @@ def test_a_control_does_not_vouch_for_the_people_who_judge_it() -> None:
         (control, who, "a" if who == "dan" else "b", "a") for control in (1, 2, 3) for who in ("ann", "bob", "cat", "dan")
     ]  # fmt: skip
     controls = control_items(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5))
-    assert [(one.good_answers, one.share_correct, one.suspect) for one in controls] == [(1, 0.25, False)] * 3
+    assert [(one.good_annotators_answers, one.share_correct, one.suspect) for one in controls] == [
+        (1, 0.25, False)
+    ] * 3
 
 
 def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
@@ -120,7 +122,7 @@ def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
         responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), ExclusionRule(0)
     )
     first = next(one for one in controls if one.item == 1)
-    assert first.good_answers == 2  # ann alone has another control
+    assert first.good_annotators_answers == 2  # ann alone has another control
     assert (first.answers, first.correct, first.most_common, first.most_common_answers) == (6, 0, "b", 6)
 
 
@@ -153,7 +155,7 @@ def test_a_known_answer_that_most_people_gave_is_not_suspect() -> None:
     ]
     controls = control_items(responses_of(rows), ExclusionRule(0.5))
     third = next(one for one in controls if one.item == 3)
-    assert (third.good_answers, third.good_correct, third.most_common) == (3, 0, "a")
+    assert (third.good_annotators_answers, third.good_annotators_correct, third.most_common) == (3, 0, "a")
     assert suspects_of(controls) == []
 
 

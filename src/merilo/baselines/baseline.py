@@ -31,6 +31,7 @@ from merilo.estimate import Estimate, Finding
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
+from merilo.people.controls import ControlItem
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.records import Number, Object, Record
@@ -81,17 +82,6 @@ class ItemCounts(Record):
     consensus: int | None = None
     overlap: dict[int, int] = {}
     overlap_before_exclusion: dict[int, int] = {}
-
-
-class ClusterRecord(Record):
-    """The clusters that the items form."""
-
-    field: str | None = None
-    given_by: Literal["dataset", "option"] | None = None
-    items: int | None = None
-    clusters: int | None = None
-    items_without_field: int | None = None
-    block: int | None = None
 
 
 class ResolvedBy(Record):
@@ -145,25 +135,11 @@ class GoldRecord(Record):
     withheld: bool = False
 
 
-class SuspectRecord(Record):
-    """A control item whose known answer may be wrong."""
-
-    item: int
-    inputs: dict[str, str] = {}
-    known: str = ""
-    answers: int = 0
-    correct: int = 0
-    most_common: str = ""
-    most_common_answers: int = 0
-    good_annotators_answers: int = 0
-    good_annotators_correct: int = 0
-
-
 class Controls(Record):
     """How many control items have a known answer, and those whose known answer may be wrong."""
 
     total: int = 0
-    suspects: tuple[SuspectRecord, ...] = ()
+    suspects: tuple[ControlItem, ...] = ()
 
 
 class Doubts(Record):
@@ -241,7 +217,7 @@ class Baseline(Record):
     annotator_counts: AnnotatorCounts = Field(default=AnnotatorCounts(), alias="annotators")
     controls: Controls = Controls()
     item_counts: ItemCounts = Field(default=ItemCounts(), alias="items")
-    clusters: ClusterRecord | None = None
+    clusters: ItemClusters | None = None
     resolved_by: ResolvedBy = ResolvedBy()
     metrics: dict[str, Estimate] = {}
     by_majority_alone: dict[str, Estimate] = {}
@@ -495,7 +471,7 @@ def record_of(evidence: Evidence) -> Baseline:
                 evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
             ),
         ),
-        clusters=_clusters(evidence.clusters) if evidence.clusters else None,
+        clusters=evidence.clusters,
         resolved_by=resolved_by(decided.resolved_by),
         metrics=estimates.all()
         | {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in estimates.missing.items()},
@@ -522,11 +498,6 @@ def record_of(evidence: Evidence) -> Baseline:
     baseline = baseline.model_copy(update=more)
     baseline._evidence = evidence
     return baseline
-
-
-def _clusters(clusters: ItemClusters) -> ClusterRecord:
-    given_by = "dataset" if clusters.declared else "option"
-    return ClusterRecord.of(clusters, given_by=given_by, items_without_field=clusters.without)
 
 
 def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
@@ -573,15 +544,7 @@ def _controls(evidence: Evidence) -> Controls:
     }
     return Controls(
         total=len(evidence.controls),
-        suspects=tuple(
-            SuspectRecord.of(
-                suspect,
-                inputs=inputs[suspect.item],
-                good_annotators_answers=suspect.good_answers,
-                good_annotators_correct=suspect.good_correct,
-            )
-            for suspect in suspects
-        ),
+        suspects=tuple(suspect.model_copy(update={"inputs": inputs[suspect.item]}) for suspect in suspects),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import Field
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import spread
@@ -17,6 +19,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId, laid_open, named_field
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold, is_id
+from merilo.records import Record
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 from merilo.wording import choices
@@ -24,28 +27,27 @@ from merilo.wording import choices
 _META = "meta."
 
 
-@dataclass(frozen=True, slots=True)
-class ItemClusters:
+class ItemClusters(Record):
     """The clusters that the items of a study form.
 
     Attributes:
         field: the field whose values are the clusters.
-        declared: whether the dataset declares the field; otherwise the user chose it.
+        given_by: who named the field: the dataset, which declares it, or the user by an option.
         items: the number of items.
         clusters: the number of clusters; 0 if no item has the field, which the dataset declares.
-        without: the number of items without a value, each of which is a cluster of its own.
+        items_without_field: the number of items without a value, each of which is a cluster of its own.
         block: the number of neighbouring items in a cluster, if all items belong to one dialogue; otherwise `None`.
-        code: mapping from item number to the code of its cluster; empty if every cluster is one item, or
-            without the field.
+        code: mapping from item number to the code of its cluster, not in the JSON; empty if every cluster is one item,
+            or without the field.
     """
 
     field: str
-    declared: bool
+    given_by: Literal["dataset", "option"]
     items: int
-    clusters: int
-    without: int = 0
+    clusters: int = 0
+    items_without_field: int = 0
     block: int | None = None
-    code: Mapping[int, int] | None = None
+    code: dict[int, int] | None = Field(default=None, exclude=True)
 
     def codes(self, numbers: Iterable[int]) -> NDArray[np.int32] | None:
         """Return the cluster of each item; `None` if items are independent.
@@ -101,7 +103,9 @@ def find_clusters(
     value = {number: value.get(number) for number in numbers}
     if all(text is None for text in value.values()):
         if chosen is None:
-            return ItemClusters(name, declared=True, items=n, clusters=0)
+            return ItemClusters(
+                field=name, given_by="dataset", items=n, clusters=0, items_without_field=0, block=None
+            )
         raise unknown_field("cluster", name, tables)
     code: dict[str | None, int] = {}
     codes = {
@@ -110,11 +114,14 @@ def find_clusters(
     }
     without = sum(text is None for text in value.values())
     clusters = len(code) + without
-    grouped = ItemClusters(name, chosen is None, n, clusters, without)
+    grouped = ItemClusters(
+        field=name, given_by="option" if chosen else "dataset", items=n, clusters=clusters,
+        items_without_field=without, block=None,
+    )  # fmt: skip
     if clusters == n:
         return grouped
     if clusters > 1:
-        return replace(grouped, code=codes)
+        return grouped.model_copy(update={"code": codes})
     if chosen is not None:
         raise DataError(
             f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there is no interval over "
@@ -122,7 +129,7 @@ def find_clusters(
         )
     block = ceil(n ** (1 / 3))
     blocks = {number: place // block for place, number in enumerate(sorted(numbers))}
-    return replace(grouped, clusters=ceil(n / block), block=block, code=blocks)
+    return grouped.model_copy(update={"clusters": ceil(n / block), "block": block, "code": blocks})
 
 
 def _alone(number: int) -> int:

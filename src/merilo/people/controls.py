@@ -9,9 +9,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
+from merilo.records import Record
 from merilo.responses import Responses, answer_seconds
 
 #: Columns of a file of skills, in order of preference.
@@ -146,8 +148,7 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
     return data.unique("annotator", maintain_order=True).select("annotator", "skill")
 
 
-@dataclass(frozen=True, slots=True)
-class ControlItem:
+class ControlItem(Record):
     """One control item and how it was answered.
 
     Good annotators are those whose accuracy on the other controls is at or above the rule's threshold, judged
@@ -155,28 +156,30 @@ class ControlItem:
 
     Attributes:
         item: the item's number in the study.
+        inputs: what annotators saw; empty where it is not needed.
         known: its known answer.
         answers: how many answers it got.
         correct: how many of them equal the known answer.
         most_common: the most frequent answer; in a tie the known answer, else the first in alphabetical order.
         most_common_answers: how many annotators gave it.
-        good_answers: how many answers are by good annotators.
-        good_correct: how many of those equal the known answer.
+        good_annotators_answers: how many answers are by good annotators.
+        good_annotators_correct: how many of those equal the known answer.
         suspect: whether more than half of the answers by good annotators are the same other answer, of at least
             `FEWEST_IN_AGREEMENT` annotators, and the known answer is not the most common one. Several
             different answers instead of the known one show that an item is difficult, not that its known
-            answer is wrong.
+            answer is wrong. Not in the JSON, which has the suspect ones only.
     """
 
     item: int
-    known: str
-    answers: int
-    correct: int
-    most_common: str
-    most_common_answers: int
-    good_answers: int
-    good_correct: int
-    suspect: bool
+    inputs: dict[str, str] = {}  # noqa: RUF012 - Pydantic copies defaults
+    known: str = ""
+    answers: int = 0
+    correct: int = 0
+    most_common: str = ""
+    most_common_answers: int = 0
+    good_annotators_answers: int = 0
+    good_annotators_correct: int = 0
+    suspect: bool = Field(default=False, exclude=True)
 
     @property
     def share_correct(self) -> float:
@@ -220,8 +223,8 @@ def control_items(responses: Responses, rule: ExclusionRule) -> tuple[ControlIte
         correct=pl.col("n").filter(~wrong).sum(),
         most_common=answer.first(),
         most_common_answers=pl.col("n").first(),
-        good_answers=n_of_good.sum(),
-        good_correct=n_of_good.filter(~wrong).sum(),
+        good_annotators_answers=n_of_good.sum(),
+        good_annotators_correct=n_of_good.filter(~wrong).sum(),
         suspect=agreed.any() & wrong.first(),
     )
     controls = (ControlItem(**row) for row in rows.iter_rows(named=True))
