@@ -64,6 +64,17 @@ def test_links_between_pages_lead_somewhere(path: Path) -> None:
             assert anchor in anchors(page), f"{path.name} links to {target}#{anchor}"
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_a_page_says_in_its_first_line_who_needs_it(path: Path) -> None:
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines()[1:] if line]
+    first = next(line for line in lines if not re.fullmatch(r"\[(По-русски|In English)\]\(.*\)", line))
+    assert path.name == "commands.md" or first.startswith(("For ", "Для ")), first
+
+
+def test_the_pages_are_short() -> None:
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in PAGES) <= 45_000
+
+
 def without_code(path: Path) -> str:
     fence = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
     return fence.sub("", path.read_text(encoding="utf-8"))

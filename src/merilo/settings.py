@@ -392,16 +392,16 @@ class ProgramSettings(CheckedSettings):
 class InputSettings(CheckedSettings):
     """What a study's exports are read with; `help_of` tells what each one means."""
 
-    platform: Annotated[Platform | None, Help("The platform. Default: recognised.", INPUT)] = None
     dataset: Annotated[str | None, Help("The dataset: labels and computed gold.", INPUT, "NAME")] = None
     gold: Annotated[Path | None, Help("Gold answers, joined by id or inputs.", INPUT)] = None
-    gold_column: Annotated[str | None, Help("The column of gold answers.", INPUT, "COLUMN")] = None
-    reading: Annotated[Path | None, Help("How columns are read, from merilo inspect.", INPUT, "FILE")] = None
     item: Annotated[
         tuple[str, ...], Help("A column that identifies an item; repeatable.", INPUT, "COLUMN")
     ] = ()
     annotator: Annotated[str | None, Help("The column of annotators' ids.", INPUT, "COLUMN")] = None
     answer: Annotated[str | None, Help("The column of answers.", INPUT, "COLUMN")] = None
+    reading: Annotated[Path | None, Help("How columns are read, from merilo inspect.", INPUT, "FILE")] = None
+    platform: Annotated[Platform | None, Help("The platform. Default: recognised.", INPUT)] = None
+    gold_column: Annotated[str | None, Help("The column of gold answers.", INPUT, "COLUMN")] = None
     skills: Annotated[Path | None, Help("The platform's skills of annotators.", INPUT)] = None
 
 

@@ -185,10 +185,30 @@ def items_of(file: Path, yaml: Path) -> list[dict[str, Any]]:
     return found
 
 
+#: Rows of questions, and what is guessed of their options and answers and said of the rest.
+GUESSED = [
+    ([{"question": f"Which {n}?", "A": "x", "B": "y", "C": "z", "answer": "ABC"[n % 3], "editor": f"e{n}"} for n in range(6)], ["A", "B", "C"], "A, B, C", "not used: editor"),
+    ([{"question": f"Which {n}?\nA) x\nB) y", "answer": "ABE"[n % 3]} for n in range(6)], [*"ABCDE"], "none", "the gold answers are letters: A to E are the options"),
+    ([{"question": f"Capital {n}?", "answer": f"Paris|City {n}"} for n in range(6)], [], "none", "items are numbered from 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "labels", "options", "says"), GUESSED)
+def test_options_are_found_or_said_to_stand_in_the_text(
+    rows: list[dict[str, str]], labels: list[str], options: str, says: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "q.jsonl", rows)
+    new = done("datasets", "new", tmp_path / "q.jsonl")
+    answer = read_declaration(tmp_path / "q.yaml").answer
+    assert ([*answer.labels], answer.alternatives) == (labels, None)
+    assert re.search(rf"options +{options} ", new.out)
+    assert says in new.err
+
+
 BAD = [
     ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": 3}], (), "q.jsonl, row 1, answer: the gold answer 3 names none"),
     ("q.jsonl", [{"question": "?", "choices": ["a", "b", "c"], "answer": 1}], (), "say which with --gold-is FORM"),
-    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": "A"}], ("--gold-is", "from-0"), "names none of the options a, b (gold_is: from-0)"),
+    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": "A"}], ("--gold-is", "from-0"), "names none of the options 'a', 'b' (gold_is: from-0); name another column with --gold COLUMN or a form with --gold-is FORM"),
     ("q.jsonl", [{"frage": "?", "answer": "A"}], (), "name it with --question COLUMN (choose from: frage, answer)"),
     ("q.jsonl", [{"question": "?"}], (), "name it with --gold COLUMN, or give --gold none"),
     ("q.jsonl", [{"question": "?"}], ("--gold", "none"), "give --answer text or --answer integer"),

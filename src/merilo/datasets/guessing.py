@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from string import ascii_lowercase, digits
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
@@ -84,17 +84,17 @@ def _own(help_: str, metavar: str | None = "COLUMN") -> Help:
 class Wishes(CheckedSettings):
     """What a user says about a file of questions; the rest is guessed. `none` turns the guess of a column off."""
 
-    name: Annotated[str | None, Help("The dataset's name. Default: that of the file.", OUTPUT)] = None
-    id: Annotated[str | None, _own("The column of ids; none: the rows are numbered.")] = None
     question: Annotated[tuple[str, ...], _own("A column that is shown; several in their order.")] = ()
     options: Annotated[tuple[str, ...], _own("The columns of options, or one with lists; or none.")] = ()
     gold: Annotated[tuple[str, ...], _own("The columns of gold answers, all right; or none.")] = ()
     gold_is: Annotated[GoldForm | None, _own("How a gold answer names an option.", None)] = None
     gold_after: Annotated[str | None, _own("What a gold answer follows, such as '####'.", "TEXT")] = None
+    answer: Annotated[AnswerForm | None, _own("The form of an answer.", None)] = None
+    id: Annotated[str | None, _own("The column of ids; none: the rows are numbered.")] = None
     group: Annotated[str | None, _own("The column of groups, each with a score; or none.")] = None
     cluster: Annotated[str | None, _own("The column that dependent items share; or none.")] = None
-    answer: Annotated[AnswerForm | None, _own("The form of an answer.", None)] = None
     language: Annotated[Language | None, _own("Of the prompts. Default: that of the questions.", None)] = None
+    name: Annotated[str | None, Help("The dataset's name. Default: that of the file.", OUTPUT)] = None
 
 
 def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Dataset, Language, list[Text]]:
@@ -139,7 +139,7 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
     fields = {column: field for field, column in (declared.items or columns).fields.items()}
     by, shared = (name and fields.get(name, meta_name(name)) for name in (group, cluster))
     declared = replace(declared, extra=by and f"{declared.metrics[0]}.{{{by}}}", cluster=shared)
-    return declared, language, [*_notes(table, columns)]
+    return declared, language, [*_notes(table, columns, declared, {*taken, identity, *meta})]
 
 
 def _wished(wish: str | None, guessed: str | None) -> str | None:
@@ -239,11 +239,12 @@ def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, 
     wrongs = [name for name in table.columns if re.sub(r"_?\d+$", "", _plain(name)) in USUAL["wrong option"]]
     if wrongs and (right := table.find("right option", table.is_text)):
         return (right, *wrongs)
-    for stem in USUAL["option"]:
+    for stem in (*USUAL["option"], ""):
         ends = {
             end[1]: name
             for name in table.columns
             if name not in shown and (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))
+            if stem or name in ascii_uppercase
         }
         names, signs = tuple(ends[end] for end in sorted(ends)), "".join(sorted(ends))
         follow = signs[:1] in {"a", "0", "1"} and signs in f"{digits}{ascii_lowercase}"
@@ -321,7 +322,13 @@ def _by_options(
             )
         if read:
             return answer, replace(columns, gold=gold, gold_is=next(iter(read)) if gold else None)
-    raise max(faults, key=lambda error: error.place.row or 0)
+    fault = max(faults, key=lambda error: error.place.row or 0)
+    help_ = (
+        f"name another column with {argument('gold', 'COLUMN')} or a form with {argument('gold_is', 'FORM')}"
+    )
+    raise InputError(
+        f"{fault.marked}; {help_}", file=table.file, row=fault.place.row, field=fault.place.field
+    )
 
 
 def _open(
@@ -342,6 +349,10 @@ def _open(
     if wanted is None and single and {text.casefold() for text in texts} <= {"true", "false"}:
         yes, no = (Text(word).in_language(language).casefold() for word in ("Yes", "No"))
         return Answer(kind="choice", labels=(yes, no)), columns
+    letters = ascii_uppercase[:_MOST_LABELS]
+    if single and wanted in {None, "choice"} and len({*texts}) > 1 and {*texts} <= {*letters}:
+        # The options stand in the question's text.
+        return Answer(kind="choice", labels=tuple(letters[: letters.index(max(texts)) + 1])), columns
     counts = Counter(texts)
     few = 2 <= len(counts) <= _MOST_LABELS and min(counts.values()) > 1 and len(known) >= 4 * len(counts)
     brief = len(counts) > 1 and max(map(len, texts)) <= _LONGEST_CATEGORY
@@ -427,7 +438,20 @@ def _prompt(asked: Sequence[str], answer: Answer, options: Sequence[str], langua
     return "\n\n".join(blocks)
 
 
-def _notes(table: _Table, columns: ItemColumns) -> Iterator[Text]:
+def _notes(
+    table: _Table, columns: ItemColumns, declared: Dataset, used: Collection[str | None]
+) -> Iterator[Text]:
+    labels = declared.answer.labels
+    if labels and not columns.options and {*labels} <= {*ascii_uppercase}:
+        yield Text(
+            "the gold answers are letters: {first} to {last} are the options; if the file has them in columns, "
+            "name these with {option}",
+            first=labels[0],
+            last=labels[-1],
+            option=argument("options", "COLUMN"),
+        )
+    if unused := [name for name in table.columns if name not in used]:
+        yield Text("not used: {columns}", columns=listed(unused))
     if columns.id is None:
         yield Text("no column of ids was found: items are numbered from 1 in the order of the file")
     if empty := sum(not gold_values(row, columns.gold, columns.gold_after) for row in table.rows):

@@ -330,7 +330,8 @@ def gold_of(row: QuestionRow, answer: Answer, columns: ItemColumns, path: Path) 
         own = options_of(row, [columns.option_labels]) if columns.option_labels else []
         place = gold_place(gold[0], form, texts, own)
         label = None if place is None or place >= len(answer.labels) else answer.labels[place]
-        expected = f"names none of the options {listed([*map(shortened, texts)])} (gold_is: {form})"
+        options = listed([f"'{shortened(text)}'" for text in texts])
+        expected = f"names none of the options {options} (gold_is: {form})"
     elif answer.kind == "integer":
         label, expected = integer_of(gold[0]), "is not a whole number"
     else:
