@@ -349,19 +349,24 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
     )
 
 
+# Tuples, because a union of types would be made anew for every item.
+_NAME: Final = (str, int)
+_INPUTS: Final = (str, dict)
+
+
 def faults_of(entry: Json) -> list[tuple[str, str]]:
     """List the faults of an entry as (key below the entry, message); empty if the entry is a valid item."""
     if not isinstance(entry, dict):
         return [("", "must be an item: an object with instruction, inputs, outputs and meta")]
     faults = []
-    instruction, inputs, meta = (entry.get(key) for key in ("instruction", "inputs", "meta"))
-    if not isinstance(instruction, str | int) or isinstance(instruction, bool):
+    instruction, inputs, meta = entry.get("instruction"), entry.get("inputs"), entry.get("meta")
+    if not isinstance(instruction, _NAME) or isinstance(instruction, bool):
         faults.append(("instruction", "must be a text or the number of a prompt"))
-    if not isinstance(inputs, str | dict):
+    if not isinstance(inputs, _INPUTS):
         faults.append(("inputs", "must be a text or an object"))
     if not isinstance(meta, dict):
         faults.append(("meta", "must be an object with an id"))
-    elif not isinstance(number := id_of(meta), str | int) or isinstance(number, bool) or number == "":
+    elif not isinstance(number := id_of(meta), _NAME) or isinstance(number, bool) or number == "":
         faults.append(("meta.id", "must be a number or a text"))
     return faults
 

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer
-from merilo.metrics.declared_scoring import Scoring
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import explain
 
 

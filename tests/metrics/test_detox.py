@@ -17,8 +17,8 @@ from merilo.items import Item
 from merilo.metrics import classifiers
 from merilo.metrics.answers import Answer
 from merilo.metrics.classifiers import IDENTITY, Calibration, Classifier, Classifiers, Curve
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.detox import PARTS, Ratings
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import explain, score
 
 RUDETOX = Scoring(name="", answer=Answer(kind="text"), metrics=("j", *PARTS))
@@ -141,9 +141,13 @@ def rated_by_hand(tiny_models: Path) -> dict[str, list[float]]:
 @pytest.mark.torch
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
 def test_batches_give_what_each_sentence_gives_alone(
-    tiny_models: Path, rated_by_hand: dict[str, list[float]], batch_size: int
+    tiny_models: Path,
+    rated_by_hand: dict[str, list[float]],
+    batch_size: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ratings = Classifiers(tiny_models, device="cpu", batch_size=batch_size).rate(TOXIC, POLITE)
+    monkeypatch.setattr(classifiers, "BATCH", batch_size)
+    ratings = Classifiers(tiny_models).rate(TOXIC, POLITE)
     for part, expected in rated_by_hand.items():
         assert getattr(ratings, part) == pytest.approx(expected, abs=1e-5)
     assert len(set(ratings.sta.round(6))) > 1, (
@@ -153,7 +157,7 @@ def test_batches_give_what_each_sentence_gives_alone(
 
 @pytest.mark.torch
 def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> None:
-    rater = Classifiers(tiny_models, device="cpu")
+    rater = Classifiers(tiny_models)
     scores = j_scores(rater.rate(TOXIC, POLITE))
     for number, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True), start=0):
         assert explain(RUDETOX, Item(1, "", toxic), polite, rater=rater)[0].points == pytest.approx(
@@ -175,15 +179,15 @@ def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: P
             }
         )
     )
-    plain = Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE)
-    bent = Classifiers(tiny_models, curves, device="cpu").rate(TOXIC, POLITE)
+    plain = Classifiers(tiny_models).rate(TOXIC, POLITE)
+    bent = Classifiers(tiny_models, curves).rate(TOXIC, POLITE)
     assert bent.sta == pytest.approx(plain.sta / 2)
     assert j_scores(bent)["j"].value == pytest.approx(j_scores(plain)["j"].value / 8)
 
 
 @pytest.mark.torch
 def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
-    classifier = Classifier(str(tiny_models / "fl"), 1, device="cpu", local=True)
+    classifier = Classifier(str(tiny_models / "fl"), 1)
     long = " ".join(POLITE * 200)
     longer = long + " дурак" * 1000
     found = classifier.probabilities([long, longer])
@@ -192,13 +196,13 @@ def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
 
 @pytest.mark.torch
 def test_no_sentences_no_ratings(tiny_models: Path) -> None:
-    assert len(Classifiers(tiny_models, device="cpu").rate([], []).sta) == 0
+    assert len(Classifiers(tiny_models).rate([], []).sta) == 0
 
 
 @pytest.mark.torch
 def test_an_unknown_class_is_named(tiny_models: Path) -> None:
     with pytest.raises(InputError, match=r"has no class 'kind' \(it has neutral, toxic\)"):
-        Classifier(str(tiny_models / "sta"), "kind", device="cpu", local=True)
+        Classifier(str(tiny_models / "sta"), "kind")
 
 
 def test_folders_without_models_are_one_sentence_with_and_without_the_packages(

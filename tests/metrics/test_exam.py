@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import Answer
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.exam import complete_rows, letters, points_of, question
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import Scores, explain, score
 
 EXAM = Scoring(

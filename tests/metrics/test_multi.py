@@ -11,8 +11,7 @@ from scored import scored
 from merilo.datasets.declaration import undeclared
 from merilo.items import Item
 from merilo.metrics.answers import Answer, read_answer
-from merilo.metrics.declared_scoring import Scoring
-from merilo.metrics.registry import displayed, metric_of
+from merilo.metrics.registry import Scoring, displayed, metric_of
 from merilo.metrics.scoring import Part, score
 from merilo.metrics.worth import worth
 from merilo.people.spelling import key_of

@@ -11,8 +11,8 @@ from scored import passed
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.pass_at_k import is_right, pass_at_k
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import explain
 
 small = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))

@@ -10,7 +10,7 @@ from scored import squad_f1 as f1
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer, alternatives
-from merilo.metrics.declared_scoring import Scoring
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import explain
 from merilo.metrics.squad import normalised, token_f1
 

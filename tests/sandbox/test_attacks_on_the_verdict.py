@@ -175,25 +175,26 @@ def fools_a_naive_executor(forgery: Forgery) -> bool:
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_a_wrong_program_does_not_pass(forgery: Forgery, pool: Pool) -> None:
-    execution = only(pool, forgery.source, a_check())
-    assert execution.outcome is not Outcome.COMPLETED
-    assert is_healthy(pool)
+def test_a_wrong_program_does_not_pass_and_leaves_its_neighbours_alone(forgery: Forgery, pool: Pool) -> None:
+    programs = [
+        asked("'left'", "left"),
+        Program("checked", forgery.source, "attack", a_check()),
+        asked("'between'", "between"),
+        Program("called", forgery.source, "attack", ({}, {})),
+        asked("'right'", "right"),
+    ]
+    executions = {execution.id: execution for execution in pool.run(programs)}
+    assert executions["checked"].outcome is not Outcome.COMPLETED
+    assert len(executions["called"].texts) == 2
+    for name in ("left", "between", "right"):
+        assert executions[name].texts == (name,)
 
 
-@pytest.mark.parametrize("forgery", [one for one in FORGERIES if one.fools], ids=lambda forgery: forgery.name)
+@pytest.mark.parametrize(
+    "forgery", [forgery for forgery in FORGERIES if forgery.fools], ids=lambda forgery: forgery.name
+)
 def test_the_forgery_passes_where_program_and_test_share_a_process(forgery: Forgery) -> None:
     assert fools_a_naive_executor(forgery)
-
-
-@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_a_forger_leaves_its_neighbours_results_alone(forgery: Forgery, pool: Pool) -> None:
-    program = Program("forger", forgery.source, "attack", ({}, {}))
-    executions = pool.run([asked("'left'", "left"), program, asked("'right'", "right")])
-    texts = {execution.id: execution.texts for execution in executions}
-    assert texts["left"] == ("left",)
-    assert texts["right"] == ("right",)
-    assert len(texts["forger"]) == 2
 
 
 def test_right_answers_are_nowhere_in_the_programs_memory() -> None:
@@ -245,9 +246,8 @@ def judged_with(pool: Pool, seed: str | None, supposed: str) -> Outcome:
 
 def test_a_program_that_repeats_the_generator_of_a_random_check_does_not_pass(pool: Pool) -> None:
     known = hashlib.sha256(b"known").hexdigest()
-    assert (
-        judged_with(pool, "known", repr(known)) is Outcome.COMPLETED
-    )  # the attack is real: the seed is all it lacks
+    # The attack is real: the seed is all it lacks.
+    assert judged_with(pool, "known", repr(known)) is Outcome.COMPLETED
     for supposed in ("0", "None", "''", repr(known)):
         assert judged_with(pool, None, supposed) is Outcome.REFUSED
     assert judged_with(pool, "another", repr(known)) is Outcome.REFUSED
@@ -313,63 +313,87 @@ def test_the_answers_of_earlier_programs_are_nowhere_in_a_programs_memory() -> N
         assert not [mark for mark in marks if mark in found]
 
 
-def test_answers_cross_as_plain_values_of_their_base() -> None:
-    """A program may return another type than a list; the check gets the equivalent plain value."""
-    source = (
-        "import collections, enum\n"
-        "class Three(enum.IntEnum):\n    three = 3\n"
-        "def attack(what):\n"
-        "    return {'counter': collections.Counter('aab'), 'ordered': collections.OrderedDict(a=1), 'enum': Three.three,\n"
-        "            'named': collections.namedtuple('P', 'x y')(1, 2), 'map': map(str, [1, 2]), 'range': range(3),\n"
-        "            'half': __import__('decimal').Decimal('0.5'), 'deque': collections.deque([1, 2]), 'view': {1: 2}.keys(),\n"
-        "            'big': 7 ** 6000, 'bytes': b'ab', 'set': {1, 2}, 'nested': [({'a': (None, True)},)]}[what]"
-    )
-    check = Check(
-        "def check(candidate):\n"
-        "    assert candidate('counter') == {'a': 2, 'b': 1}\n"
-        "    assert candidate(what='ordered') == {'a': 1}\n"
-        "    assert candidate('enum') == 3\n"
-        "    assert candidate('named') == (1, 2)\n"
-        "    assert list(candidate('map')) == ['1', '2']\n"
-        "    assert list(candidate('range')) == [0, 1, 2]\n"
-        "    assert candidate('big') == 7 ** 6000\n"
-        "    assert candidate('half') == 0.5\n"
-        "    assert list(candidate('deque')) == [1, 2]\n"
-        "    assert sorted(candidate('view')) == [1]\n"
-        "    assert candidate('bytes') == b'ab'\n"
-        "    assert candidate('set') == {2, 1}\n"
-        "    assert candidate('nested') == [({'a': (None, True)},)]\n"
-    )
-    with jailed() as pool:
-        assert only(pool, source, check).outcome is Outcome.COMPLETED
+#: A program may return another type than a list; the check gets the equivalent plain value.
+OF_ANY_TYPE = """
+import collections, enum
+class Three(enum.IntEnum):
+    three = 3
+def attack(what):
+    return {'counter': collections.Counter('aab'), 'ordered': collections.OrderedDict(a=1), 'enum': Three.three,
+            'named': collections.namedtuple('P', 'x y')(1, 2), 'map': map(str, [1, 2]), 'range': range(3),
+            'half': __import__('decimal').Decimal('0.5'), 'deque': collections.deque([1, 2]), 'view': {1: 2}.keys(),
+            'big': 7 ** 6000, 'bytes': b'ab', 'set': {1, 2}, 'nested': [({'a': (None, True)},)]}[what]
+"""
+AS_PLAIN_VALUES = """
+    assert c('counter') == {'a': 2, 'b': 1} and c(what='ordered') == {'a': 1} and c('enum') == 3 and c('named') == (1, 2)
+    assert list(c('map')) == ['1', '2'] and list(c('range')) == [0, 1, 2] and c('big') == 7 ** 6000 and c('half') == 0.5
+    assert list(c('deque')) == [1, 2] and sorted(c('view')) == [1] and c('bytes') == b'ab' and c('set') == {2, 1}
+    assert c('nested') == [({'a': (None, True)},)]
+"""
+EXPECTS_AN_ERROR = """
+    try:
+        c('x')
+    except ValueError as error:
+        assert 'invalid' in str(error)
+    else:
+        assert False
+"""
+EXPECTS_UNFIT = """
+    try:
+        c()
+    except ValueError as error:
+        assert (type(error).__name__, str(error)) == ('Unfit', 'no'), repr(error)
+    else:
+        assert False
+"""
+UNFIT = "class Unfit({base}):\n    pass\ndef attack():\n    raise Unfit({said})"
+READS_A_NUMBER = "def attack(text):\n    return int(text)"
+FROM_THREADS = """
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(c, range(200))) == list(range(200))
+"""
+LENIENT = "\n    try:\n        c()\n    except BaseException:\n        pass"
+ONE = "def attack():\n    return 1"
+
+#: What is checked -> the program, the body of check(c), the outcome, and the error.
+CHECKED = {
+    "answers cross as plain values": (OF_ANY_TYPE, AS_PLAIN_VALUES, Outcome.COMPLETED, ""),
+    "an exception may be expected": (READS_A_NUMBER, EXPECTS_AN_ERROR, Outcome.COMPLETED, ""),
+    "an expected exception may be missing": ("def attack(text):\n    return 1", EXPECTS_AN_ERROR, Outcome.REFUSED, "AssertionError"),
+    "an exception of the program's own": (UNFIT.format(base="ValueError", said="'no'"), EXPECTS_UNFIT, Outcome.COMPLETED, ""),
+    "one of another built-in base": (UNFIT.format(base="KeyError", said="'no'"), EXPECTS_UNFIT, Outcome.EXCEPTION, "Unfit"),
+    "one of a library's": (UNFIT.format(base="__import__('json').JSONDecodeError", said="'no', '', 0"), EXPECTS_UNFIT, Outcome.REFUSED, "AssertionError"),
+    "calls from several threads": ("def attack(x):\n    return x", FROM_THREADS, Outcome.COMPLETED, ""),
+    "what is wrong is not the failure expected before": (
+        READS_A_NUMBER, EXPECTS_AN_ERROR + "    assert c('1') == 2", Outcome.REFUSED, "AssertionError"),
+    "a failure that nobody expected": (READS_A_NUMBER, "\n    assert c('1') == 1\n    c('x')", Outcome.EXCEPTION, "ValueError"),
+    "a check that is broken": (ONE, " nonsense", Outcome.REFUSED, "SyntaxError"),
+    "a check that never asks": ("def attack( nonsense", "\n    pass", Outcome.SYNTAX_ERROR, "SyntaxError"),
+    "a check that swallows everything": ("import os\ndef attack():\n    os._exit(0)", LENIENT, Outcome.EXITED, "exit 0"),
+    "a failure told at length": (
+        TO_ALL_DESCRIPTORS + "say(json.dumps(['exception'] + ['x' * 10 ** 5] * 3).encode())\nwhile True:\n    pass",
+        "\n    assert c() == 1", Outcome.EXCEPTION, "x" * 100),
+    "a long text": ("def attack():\n    return 'x' * 10 ** 7", "\n    c()", Outcome.OUTPUT, ""),
+    "a list with a long text": ("def attack():\n    return ['x' * 10 ** 7]", "\n    c()", Outcome.OUTPUT, ""),
+    "a long list": ("def attack():\n    return list(range(10 ** 6))", "\n    c()", Outcome.OUTPUT, ""),
+    "a long number": ("def attack():\n    return 1 << 10 ** 8", "\n    c()", Outcome.OUTPUT, ""),
+}  # fmt: skip
 
 
-def test_a_check_may_expect_an_exception() -> None:
-    check = Check(
-        "def check(candidate):\n    try:\n        candidate('x')\n    except ValueError as error:\n        assert 'invalid' in str(error)\n    else:\n        assert False\n"
-    )
-    with jailed() as pool:
-        assert only(pool, "def attack(text):\n    return int(text)", check).outcome is Outcome.COMPLETED
-        assert only(pool, "def attack(text):\n    return 1", check).outcome is Outcome.REFUSED
+@pytest.mark.parametrize(("source", "body", "outcome", "error"), CHECKED.values(), ids=CHECKED)
+def test_a_check_ends_as_it_should(source: str, body: str, outcome: Outcome, error: str, pool: Pool) -> None:
+    execution = only(pool, source, Check(f"def check(c):{body}"))
+    assert (execution.outcome, execution.error, execution.attempts) == (outcome, error, 1), execution.message
+    assert is_healthy(pool)
 
 
-def test_an_exception_of_the_programs_own_is_the_built_in_one_that_it_is_based_on() -> None:
-    check = Check(
-        "def check(candidate):\n    try:\n        candidate()\n    except ValueError as error:\n"
-        "        assert (type(error).__name__, str(error)) == ('Unfit', 'no'), repr(error)\n    else:\n        assert False\n"
-    )
-    unfit = "class Unfit({base}):\n    pass\ndef attack():\n    raise Unfit('no')"
-    with jailed() as pool:
-        assert only(pool, unfit.format(base="ValueError"), check).outcome is Outcome.COMPLETED
+def test_a_check_that_swallows_everything_does_not_pass_a_program_that_is_late() -> None:
+    with jailed(Limits(wall_seconds=0.75)) as impatient:
+        check = Check(f"def check(c):{LENIENT}")
         assert (
-            only(
-                pool,
-                unfit.format(base="__import__('json').JSONDecodeError").replace("('no')", "('no', '', 0)"),
-                check,
-            ).outcome
-            is Outcome.REFUSED
+            only(impatient, "def attack():\n    while True:\n        pass", check).outcome is Outcome.TIMEOUT
         )
-        assert only(pool, unfit.format(base="KeyError"), check).outcome is Outcome.EXCEPTION
 
 
 @pytest.mark.parametrize(
@@ -386,16 +410,6 @@ def test_an_exception_of_the_programs_own_is_the_built_in_one_that_it_is_based_o
 def test_an_exception_that_ends_loops_does_not_end_the_checks(raised: str, loop: str, pool: Pool) -> None:
     execution = only(pool, f"def attack(x):\n    raise {raised}", Check(f"def check(candidate):\n    {loop}"))
     assert execution.outcome is Outcome.EXCEPTION
-
-
-def test_a_failure_told_at_length_costs_the_judge_nothing(pool: Pool) -> None:
-    told = (
-        TO_ALL_DESCRIPTORS
-        + "say(json.dumps(['exception'] + ['x' * 10 ** 5] * 3).encode())\nwhile True:\n    pass"
-    )
-    execution = only(pool, told, a_check())
-    assert (execution.outcome, execution.attempts) == (Outcome.EXCEPTION, 1)
-    assert is_healthy(pool)
 
 
 @pytest.mark.thorough
@@ -416,26 +430,6 @@ def test_what_one_program_answered_takes_no_memory_from_the_next_ones_check() ->
     assert found["1"].outcome is Outcome.COMPLETED, found["1"]
 
 
-def test_a_check_may_ask_from_several_threads(pool: Pool) -> None:
-    check = Check(
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "def check(candidate):\n    with ThreadPoolExecutor(4) as pool:\n"
-        "        assert list(pool.map(candidate, range(200))) == list(range(200))"
-    )
-    assert only(pool, "def attack(x):\n    return x", check).outcome is Outcome.COMPLETED
-
-
-def test_what_a_check_finds_wrong_is_not_the_failure_that_it_expected_before(pool: Pool) -> None:
-    check = Check(
-        "def check(candidate):\n    try:\n        candidate('x')\n    except ValueError:\n        pass\n    assert candidate('1') == 2\n"
-    )
-    execution = only(pool, "def attack(text):\n    return int(text)", check)
-    assert (execution.outcome, execution.error) == (Outcome.REFUSED, "AssertionError")
-    again = Check("def check(candidate):\n    assert candidate('1') == 1\n    candidate('x')")
-    execution = only(pool, "def attack(text):\n    return int(text)", again)
-    assert (execution.outcome, execution.error) == (Outcome.EXCEPTION, "ValueError")
-
-
 def test_a_check_may_call_the_program_by_its_name(pool: Pool) -> None:
     """As some of HumanEval's do; the stub of the same name, in the prompt, is not what they mean."""
     check = Check(
@@ -444,39 +438,6 @@ def test_a_check_may_call_the_program_by_its_name(pool: Pool) -> None:
     )
     assert only(pool, "def attack(x):\n    return x + x", check).outcome is Outcome.COMPLETED
     assert only(pool, "def attack(x):\n    return x", check).outcome is Outcome.REFUSED
-
-
-@pytest.mark.parametrize(
-    "answer", ["'x' * 10 ** 7", "['x' * 10 ** 7]", "list(range(10 ** 6))", "1 << 10 ** 8"]
-)
-def test_more_than_may_leave_the_jail_does_not_reach_a_check_either(answer: str, pool: Pool) -> None:
-    check = Check("def check(candidate):\n    candidate()")
-    assert only(pool, f"def attack():\n    return {answer}", check).outcome is Outcome.OUTPUT
-
-
-def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
-    execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
-    assert execution.outcome is Outcome.REFUSED
-    assert execution.error == "SyntaxError"
-    assert is_healthy(pool)
-
-
-def test_a_check_that_never_asks_does_not_pass_a_program_that_does_not_load(pool: Pool) -> None:
-    assert (
-        only(pool, "def attack( nonsense", Check("def check(candidate):\n    pass")).outcome
-        is Outcome.SYNTAX_ERROR
-    )
-
-
-def test_a_check_that_swallows_everything_does_not_pass_a_program_that_has_left(pool: Pool) -> None:
-    lenient = Check(
-        "def check(candidate):\n    try:\n        candidate()\n    except BaseException:\n        pass"
-    )
-    execution = only(pool, "import os\ndef attack():\n    os._exit(0)", lenient)
-    assert (execution.outcome, execution.error) == (Outcome.EXITED, "exit 0")
-    with jailed(Limits(wall_seconds=0.75)) as impatient:
-        execution = only(impatient, "def attack():\n    while True:\n        pass", lenient)
-    assert execution.outcome is Outcome.TIMEOUT
 
 
 def test_a_check_draws_the_same_random_numbers_whatever_was_checked_before(pool: Pool) -> None:

@@ -1,7 +1,9 @@
-"""Files of problems, of every form, and what is wrong with them in a sentence."""
+"""Files of problems and of completions, of every form, and what is wrong with them in a sentence."""
 
 import gzip
 import json
+import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.errors import DataError, InputError, MeriloError
-from merilo.sandbox.problems import read_problems
+from merilo.sandbox.extraction import Stub
+from merilo.sandbox.problems import (
+    LONGEST_COMPLETION,
+    Problem,
+    count_completions,
+    read_completions,
+    read_problems,
+)
 from merilo.sandbox.program import Check
 
 STUB = 'def double(x):\n    """Удвойте x."""'
@@ -43,14 +52,31 @@ def row(task_id="HumanEval/0", **more):
 
 def written(folder: Path, value, name="problems.json") -> Path:
     path = folder / name
-    path.write_text(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), encoding="utf-8"
-    )
+    if isinstance(value, bytes):
+        path.write_bytes(value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        path.write_text(text, encoding="utf-8")
     return path
 
 
 def lines(*rows) -> str:
-    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows)
+    return "".join(json.dumps(each, ensure_ascii="completion" in each) + "\n" for each in rows)
+
+
+KNOWN = {
+    name: Problem(id_, Stub.read("def double(x):\n", "double"), ({"x": 1},), ("2",))
+    for name, id_ in [("1", 1), ("HumanEval/2", "HumanEval/2"), ("3", "3")]
+}
+ROW_BYTES = b'{"id": 1, "completion": "a"}\n'
+
+
+def completions(folder: Path, *rows) -> Path:
+    return written(folder, lines(*rows), "completions.jsonl")
+
+
+def read(path: Path) -> list[tuple[int, object, str | None]]:
+    return [(each.row, each.problem.id, each.completion) for each in read_completions(path, KNOWN)]
 
 
 @pytest.mark.parametrize(("name", "wrap"), [
@@ -102,12 +128,60 @@ def test_the_last_function_of_the_stub_is_the_entry_point_where_none_is_named(tm
     assert read_problems(path)["1"].stub.entry_point == "double"
 
 
+def test_many_rows_answer_one_problem_named_by_id_or_task_id_as_a_number_or_a_text(tmp_path):
+    names = [{"id": 1}, {"id": "1"}, {"task_id": 1}, {"task_id": "1", "id": 77}, {"task_id": "3"}]
+    path = completions(tmp_path, *[name | {"completion": str(n)} for n, name in enumerate(names)])
+    census = count_completions(path, KNOWN)
+    assert (census.counts, census.generations) == ({"1": 4, "HumanEval/2": 0, "3": 1}, 5)
+    assert read(path) == [(1, 1, "0"), (2, 1, "1"), (3, 1, "2"), (4, 1, "3"), (5, "3", "4")]
+
+
+def test_compression_blank_lines_a_byte_order_mark_nul_bytes_and_lone_surrogates_are_read(tmp_path):
+    text = '\ufeff{"id": 1, "completion": "a\\u0000"}\n\n  \n{"id": 1, "completion": "\\ud800"}'.encode()
+    path = written(tmp_path, gzip.compress(text), "completions.jsonl.gz")
+    assert read(path) == [(1, 1, "a\0"), (4, 1, "\ud800")]
+
+
+def test_a_completion_of_fifty_megabytes_counts_and_is_not_run(tmp_path):
+    texts = ["x" * 50_000_000, "y" * LONGEST_COMPLETION]
+    path = completions(tmp_path, *[{"id": 1, "completion": text} for text in texts])
+    census = count_completions(path, KNOWN)
+    assert (census.generations, census.too_long) == (2, (1,))
+    longest, allowed = read_completions(path, KNOWN)
+    assert (longest.completion, longest.length, longest.extraction()) == (None, 50_000_000, None)
+    assert allowed.completion == texts[1]
+
+
+@pytest.mark.parametrize(("row", "message"), [
+    ({"id": 2, "completion": ""}, "row 2, id: 2 is not one of the 3 problems"),
+    ({"task_id": "HumanEval/3", "completion": ""}, "row 2, task_id: 'HumanEval/3' is not one of the 3 problems, did you mean 'HumanEval/2'"),
+    ({"completion": ""}, "row 2, id: is missing"),
+    ({"id": [1], "completion": ""}, "row 2, id: is not the id of a problem: [1]"),
+    ({"id": True, "completion": ""}, "row 2, id: is not the id of a problem: True"),
+    ({"id": 1}, "row 2, completion: must be the text that the model wrote, but is missing"),
+    ({"id": 1, "completion": None}, "row 2, completion: must be the text that the model wrote, but is null"),
+    ({"id": 1, "completion": ["a"]}, 'row 2, completion: must be the text that the model wrote, but is ["a"]'),
+])  # fmt: skip
+def test_a_row_without_its_problem_or_its_completion_is_named(tmp_path, row, message):
+    with pytest.raises(DataError) as caught:
+        count_completions(completions(tmp_path, {"id": 1, "completion": ""}, row), KNOWN)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["id", "task_id", "completion"])
+def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
+    said = {"id": 1, "completion": "a"} | {name: "1"}
+    path = written(tmp_path, json.dumps(said)[:-1] + f', "{name}": "2"}}\n', "completions.jsonl")
+    with pytest.raises(DataError, match=f"row 1, {name}: occurs twice in the row"):
+        count_completions(path, KNOWN)
+    path.write_text('{"id": 1, "completion": "a", "tokens": {"a": NaN, "a": 2}}\n')
+    assert count_completions(path, KNOWN).generations == 1
+
+
 @pytest.mark.parametrize(("problem", "message"), [
     (item(tests=""), "item 1, inputs.tests: has no tests"),
-    (item(tests=None), "item 1, inputs.tests: has no tests"),
     (item(tests="[]"), "item 1, inputs.tests: has no tests"),
     (item(tests="[{'x': open('/etc/passwd')}]"), "item 1, inputs.tests: is not a list of literals"),
-    (item(tests="[" * 5000), "item 1, inputs.tests: is not a list of literals"),
     (item(tests="-" * 100_000 + "1"), "item 1, inputs.tests: is not a list of literals"),
     (item(tests="'x'"), "item 1, inputs.tests: is a literal, but not a list"),
     (item(tests="[1, 2]"), "item 1, inputs.tests: must be a list of dictionaries"),
@@ -148,48 +222,92 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
         read_problems(written(tmp_path, {"data": [item(1), item("1")]}))
 
 
+def refused(path: Path, reading) -> str:
+    with pytest.raises(InputError) as caught:
+        reading(path)
+    assert path.name in str(caught.value)
+    assert caught.value.exit_status == 2
+    return str(caught.value)
+
+
+COUNTED = partial(count_completions, problems=KNOWN)
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    (b"", "completions.jsonl: holds no completions"),
+    (b"\n\n", "holds no completions"),
+    (ROW_BYTES + ROW_BYTES[:-4], "row 2: is not a row of JSON (Unterminated string starting at): the file ends in the middle of a row"),
+    (ROW_BYTES + b"{]\n", "row 2: is not a row of JSON"),
+    (ROW_BYTES + b"[]\n", "row 2: must be an object"),
+    (ROW_BYTES + '{"id": 1, "completion": "кот"}\n'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
+    (ROW_BYTES.decode().encode("utf-16"), "is UTF-16 text"),
+    (b"[" * 100_000 + b"\n", "row 1: cannot be read as JSON"),
+    (b'{"id": ' + b"9" * 10_000 + b"}\n", "row 1: cannot be read as JSON"),
+    (gzip.compress(ROW_BYTES * 100, mtime=0)[:-9], "is an incomplete or damaged gzip archive"),
+    (b"\0" * 10, "row 1: is not a row of JSON"),
+    (b"[\n" + ROW_BYTES.strip() + b"]\n", "row 1: is not a row of JSON (Expecting value); JSON Lines hold a whole object in every row"),
+    (b"\x28\xb5\x2f\xfdpacked", "is compressed with Zstandard, but only gzip is supported; decompress it first"),
+    (b"PK\x03\x04packed", "is a ZIP archive"),
+    (gzip.compress(gzip.compress(ROW_BYTES, mtime=0), mtime=0), "is compressed twice"),
+    (gzip.compress(ROW_BYTES.decode().encode("utf-16"), mtime=0), "is UTF-16 text"),
+])  # fmt: skip
+def test_a_file_that_is_no_json_lines_is_refused(tmp_path, data, message):
+    assert message in refused(written(tmp_path, data, "completions.jsonl"), COUNTED)
+
+
 @pytest.mark.parametrize(("name", "data", "message"), [
     ("a.json", b"", "the file is empty"),
-    ("a.jsonl", b" \n", "the file is empty"),
     ("a.json", b"[]", "has no items"),
     ("a.json", b'{"data": {"test": []}}', "holds no problems"),
     ("a.json", b"{", "is not JSON"),
     ("a.csv", b"id,prompt\n1,x\n", "is not a file of items"),
-    ("a.json", b'[{"inputs": ', "is not JSON"),
     ("a.json", b"[" * 200_000, "cannot be read as JSON"),
     ("a.jsonl", lines(row()).encode() + b'{"task_id": "Hum', "row 2: is not JSON"),
     ("a.jsonl", lines(row()).encode() + b"7\n", "row 2: must be an object, not 7"),
     ("a.jsonl", lines(row()).encode() + '"кот"'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
     ("a.json", "[\n\"кот\"]".encode("cp1251"), "is not UTF-8 text"),
     ("a.gz", b"\x1f\x8b\x08\x00broken", "is an incomplete or damaged gzip archive"),
-    ("a.gz", b"\x1f\x8b\x09\x00broken", "is an incomplete or damaged gzip archive"),
     ("a.jsonl.gz", gzip.compress(lines(row()).encode(), mtime=0)[:-12], "is an incomplete or damaged gzip archive"),
     ("a.jsonl", b'{"task_id": "1", "completion": "pass"}\n', "holds completions, not problems"),
     ("a.json", b'{"id": 1, "completion": "pass"}\n', "holds completions, not problems"),
     ("a.gz", gzip.compress(b'{"id": 1, "completion": "pass"}\n', mtime=0), "holds completions, not problems"),
     ("a.json.gz", gzip.compress(json.dumps({"data": [item()]}).encode(), mtime=0), "is compressed, but only HumanEval's own JSON Lines may be"),
-    ("a.json.gz", gzip.compress(json.dumps([item()], indent=1).encode(), mtime=0), "is compressed, but only HumanEval's own JSON Lines may be"),
     ("a.jsonl.zst", b"\x28\xb5\x2f\xfdpacked", "is compressed with Zstandard, but only gzip is supported"),
     ("a.json", json.dumps({"data": [item()]}).encode("utf-16"), "is UTF-16 text"),
     ("a.json", lines(item(1), item(2)).encode(), "is not JSON: extra data at line 2, column 1; JSON Lines are read from a file named .jsonl"),
-    ("a.json", b'{"data": "cut', "is not JSON: unterminated string starting at line 1, column 10"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_problems_is_refused(tmp_path, name, data, message):
-    path = tmp_path / name
-    path.write_bytes(data)
-    with pytest.raises(InputError) as caught:
-        read_problems(path)
-    assert message in str(caught.value)
-    assert name in str(caught.value)
-    assert caught.value.exit_status == 2
+    assert message in refused(written(tmp_path, data, name), read_problems)
 
 
-def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="there is no such file"):
-        read_problems(tmp_path / "none.json")
+@pytest.mark.parametrize("reading", [COUNTED, read_problems], ids=["completions", "problems"])
+def test_a_file_that_is_not_there_or_is_no_file_is_refused(tmp_path, reading):
+    assert "there is no such file" in refused(tmp_path / "none.json", reading)
     (tmp_path / "folder.json").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
-        read_problems(tmp_path / "folder.json")
+    assert "is a folder" in refused(tmp_path / "folder.json", reading)
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "is a pipe or a device" in refused(tmp_path / "pipe.json", reading)
+
+
+@pytest.mark.parametrize("name", ["problems.json", "problems.jsonl", "problems.parquet"])
+def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, name):
+    path = tmp_path / name
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
+    sentence = f"{name}: holds more than 256 MiB, which is too large for a file of problems"
+    assert sentence in refused(path, read_problems)
+
+
+def test_an_archive_that_unfolds_without_end_is_refused_before_it_is_held_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("merilo.sandbox.problems.LONGEST_FILE", 10_000)
+    monkeypatch.setattr("merilo.sandbox.problems.LONGEST_ROW", 10_000)
+    for good, reading, message in (
+        (lines(row()).encode(), read_problems, "holds more than"),
+        (ROW_BYTES, COUNTED, "row 2: is longer than"),
+    ):
+        path = written(tmp_path, gzip.compress(good + b" " * 1_000_000), "rows.jsonl.gz")
+        assert path.stat().st_size < 10_000
+        assert message in refused(path, reading)
 
 
 json_values = st.recursive(
@@ -202,38 +320,19 @@ fields = st.sampled_from(
 )
 
 
-@given(st.dictionaries(fields, json_values | st.dictionaries(fields, json_values)))
-def test_any_json_is_problems_or_a_sentence(tmp_path_factory, value):
-    path = written(tmp_path_factory.mktemp("any"), value)
-    sentence = sentence_of(path)
-    assert sentence is None or ("problems.json" in sentence and "\n" not in sentence)
-
-
-def sentence_of(path: Path) -> str | None:
-    """Return the error message on a file; empty if the file has problems."""
-    try:
-        problems = read_problems(path)
-    except MeriloError as error:
-        return str(error)
-    assert problems
-    return None
-
-
-@pytest.mark.parametrize("name", ["problems.json", "problems.jsonl", "problems.parquet"])
-def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, name):
-    path = tmp_path / name
-    with path.open("wb") as stream:
-        stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
-    with pytest.raises(
-        InputError, match=f"{name}: holds more than 256 MiB, which is too large for a file of problems"
+@given(
+    st.dictionaries(fields, json_values | st.dictionaries(fields, json_values)),
+    st.lists(st.binary(max_size=20) | st.sampled_from([ROW_BYTES, b"{", b"\n", b"\x1f\x8b", b"\xff\xfe"])),
+)
+def test_any_file_is_read_or_refused_in_a_sentence(tmp_path_factory, value, parts):
+    folder = tmp_path_factory.mktemp("any")
+    for path, reading in (
+        (written(folder, value), read_problems),
+        (written(folder, b"".join(parts), "completions.jsonl"), COUNTED),
     ):
-        read_problems(path)
-
-
-def test_an_archive_that_unfolds_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("merilo.sandbox.problems.LONGEST_FILE", 10_000)
-    path = tmp_path / "HumanEval.jsonl.gz"
-    path.write_bytes(gzip.compress(lines(row()).encode() + b" " * 1_000_000))
-    assert path.stat().st_size < 10_000
-    with pytest.raises(InputError, match=r"HumanEval\.jsonl\.gz: holds more than"):
-        read_problems(path)
+        sentence = ""
+        try:
+            assert reading(path)
+        except MeriloError as error:
+            sentence = str(error)
+        assert not sentence or (path.name in sentence and "\n" not in sentence)

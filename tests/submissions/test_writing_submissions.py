@@ -96,7 +96,7 @@ def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: t
     """No gold is needed: J compares with the toxic sentence itself."""
     outcome = score_zip(*detox, "--rudetox-models", tiny_models)
     metrics = outcome.json["results"]["ruDetox"]["metrics"]
-    ratings = Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE)
+    ratings = Classifiers(tiny_models).rate(TOXIC, POLITE)
     expected = {
         "j": product(ratings).mean(),
         **{name: column.mean() for name, column in ratings._asdict().items()},

@@ -7,8 +7,8 @@ from functools import partial
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer, AnswerKind, Given
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.metric import Score
+from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import score
 from merilo.strict_json import Json
 

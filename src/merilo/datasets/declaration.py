@@ -18,8 +18,7 @@ from pydantic import TypeAdapter
 
 from merilo.errors import UsageError
 from merilo.metrics.answers import Answer, AnswerKind
-from merilo.metrics.declared_scoring import Scoring
-from merilo.metrics.registry import fitting, metric_of
+from merilo.metrics.registry import Scoring, fitting, metric_of
 from merilo.strict_json import Json
 
 Provenance: TypeAlias = Literal["measured", "literature", "official statistics", "by definition"]

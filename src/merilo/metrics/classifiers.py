@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, TypeAlias
@@ -83,62 +82,38 @@ class Calibration(Record):
 #: Inputs are truncated to this many tokens.
 MAX_TOKENS: Final = 512
 
+#: The number of sentences in a batch.
+BATCH: Final = 32
 
-@dataclass(frozen=True, slots=True)
-class PublishedModel:
-    """The model behind one part of J, and the class whose probability is used.
-
-    Attributes:
-        model: its name on the hub.
-        label: the class: its name in the model's configuration, or its index.
-    """
-
-    model: str
-    label: str | int
-
-
-#: The published models. STA: class 0 of the toxicity classifier is "neutral".
-PUBLISHED: Final = {
-    "sta": PublishedModel("IlyaGusev/rubertconv_toxic_clf", 0),
-    "sim": PublishedModel("s-nlp/rubert-base-cased-conversational-paraphrase-v1", "paraphrase"),
-    "fl": PublishedModel("s-nlp/ruRoberta-large-RuCoLa-v1", 1),
+#: The published models on the hub, and the class whose probability is used: its name or its index. STA: class 0 of the
+#: toxicity classifier is "neutral".
+PUBLISHED: Final[dict[str, tuple[str, str | int]]] = {
+    "sta": ("IlyaGusev/rubertconv_toxic_clf", 0),
+    "sim": ("s-nlp/rubert-base-cased-conversational-paraphrase-v1", "paraphrase"),
+    "fl": ("s-nlp/ruRoberta-large-RuCoLa-v1", 1),
 }
 
 
 class Classifier:
-    """A sequence classifier that returns the probability of one class.
+    """A sequence classifier that returns the probability of one class, on a GPU if there is one.
 
     Args:
-        model: a name on the hub, or a folder with a model and its tokenizer written by `save_pretrained`.
+        model: a name on the hub, or a folder with a model and its tokenizer written by `save_pretrained`, which is read
+            without network access.
         label: the class: its name or its index. For a model with a single output, the sigmoid of the output is
             returned.
-        device: "cpu", "cuda", "cuda:1"; by default a GPU if there is one.
-        batch_size: the number of sentences in a batch.
-        local: whether to use only local files, without network access.
 
     Raises:
         MissingPartError: the extra `hf` is not installed, or the model cannot be loaded.
         InputError: the model has no such class.
     """
 
-    def __init__(
-        self,
-        model: str,
-        label: str | int,
-        *,
-        device: str | None = None,
-        batch_size: int = 32,
-        local: bool = False,
-    ) -> None:
+    def __init__(self, model: str, label: str | int) -> None:
         _require_transformers()
         import torch  # noqa: PLC0415 - heavy, and only J needs it
-        from transformers import (  # noqa: PLC0415 - heavy, and only J needs it
-            AutoModelForSequenceClassification,
-            AutoTokenizer,
-        )
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415 - as above
 
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        self.batch_size = batch_size
+        device, local = torch.device("cuda" if torch.cuda.is_available() else "cpu"), Path(model).is_dir()
         try:
             self.tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
                 model, local_files_only=local
@@ -149,7 +124,8 @@ class Classifier:
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise MissingPartError(f"the classifier '{model}' cannot be loaded ({reason})") from error
-        self.network = torch.nn.Module.train(torch.nn.Module.to(network, self.device), mode=False)
+        self.device = device
+        self.network = torch.nn.Module.train(torch.nn.Module.to(network, device), mode=False)
         self.index = _class_index(model, network.config.id2label or {}, label)
 
     def probabilities(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
@@ -159,8 +135,8 @@ class Classifier:
         """
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]) + (len(seconds[i]) if seconds else 0))
         shares = np.empty(len(texts))
-        for start in range(0, len(order), self.batch_size):
-            rows = order[start : start + self.batch_size]
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
             pairs = [seconds[i] for i in rows] if seconds else None
             shares[rows] = self._batch([texts[i] for i in rows], pairs)
         return shares
@@ -185,37 +161,17 @@ class Classifiers:
         models: a folder with the models in `sta`, `sim` and `fl`; by default, the published models from the
             hub (or its local cache).
         curves: a file of calibration curves (`merilo.metrics.classifiers`); by default, the identity.
-        device: as in `Classifier`.
-        batch_size: the number of sentences in a batch.
-        local: whether to use only local files, without network access.
 
     Raises:
         MissingPartError: the extra `hf` is not installed, or a model cannot be loaded.
         InputError: a model folder or the file of curves is invalid.
     """
 
-    def __init__(
-        self,
-        models: Path | None = None,
-        curves: Path = IDENTITY,
-        *,
-        device: str | None = None,
-        batch_size: int = 32,
-        local: bool = False,
-    ) -> None:
+    def __init__(self, models: Path | None = None, curves: Path = IDENTITY) -> None:
         self.calibration = Calibration.read(curves)
         self.sources = {part: _source(models, part) for part in PARTS}
         _require_transformers()
-        self._classifiers = {
-            part: Classifier(
-                source,
-                PUBLISHED[part].label,
-                device=device,
-                batch_size=batch_size,
-                local=local or models is not None,
-            )
-            for part, source in self.sources.items()
-        }
+        self._classifiers = {part: Classifier(self.sources[part], PUBLISHED[part][1]) for part in PARTS}
 
     @property
     def making(self) -> dict[str, str]:
@@ -272,7 +228,7 @@ def _require_transformers() -> None:
 
 def _source(models: Path | None, part: str) -> str:
     if models is None:
-        return PUBLISHED[part].model
+        return PUBLISHED[part][0]
     folder = models / part
     if not folder.is_dir():
         raise InputError("is missing: expected one folder for each of sta, sim and fl", file=folder)

@@ -1,9 +1,10 @@
-"""The registry of metrics: each metric is its module, and its line here."""
+"""The registry of metrics, each its module and its line here, and what a dataset declares of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
@@ -11,99 +12,59 @@ from typing import TYPE_CHECKING, Final
 
 from merilo.errors import UsageError
 from merilo.metrics import detox, exam, labels, slots, squad
-from merilo.metrics.answers import AnswerKind
+from merilo.metrics.answers import Answer, AnswerKind
 from merilo.metrics.metric import Metric, Statistic
 from merilo.metrics.pass_at_k import pass_metric
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.metrics.detox import Ratings
     from merilo.statistics import FloatArray
 
-_Kinds = frozenset[AnswerKind]
-_CLOSED: Final[_Kinds] = frozenset({"choice", "integer", "label"})
-_WRITTEN: Final[_Kinds] = frozenset({"choice", "integer", "label", "text"})
-_TEXT: Final[_Kinds] = frozenset({"text"})
-_SLOTS: Final[_Kinds] = frozenset({"slots"})
-
-_CORRELATION: Final = (-1.0, 1.0)
-_EXACT: Final = ("Exact match",)
-
+_CLOSED: Final = frozenset[AnswerKind]({"choice", "integer", "label"})
+_WRITTEN: Final = _CLOSED | frozenset[AnswerKind]({"text"})
+_TEXT: Final = frozenset[AnswerKind]({"text"})
+_SLOTS: Final = frozenset[AnswerKind]({"slots"})
 _FOLDED: Final = partial(labels.matching, labels.folded)
-_MACRO: Final = ("Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro")
-_MATTHEWS: Final = ("Matthews correlation coefficient", "Matthews correlation", "5 MCC")
-_GRADE: Final = ("Grade normalised", "Grade normalized")
+_NORMALISED: Final = partial(labels.matching, squad.normalised)
 
 
-def _rated(name: str, ratings: Callable[[Ratings], FloatArray], title: Text, *display: str) -> Metric:
-    return Metric(name, _TEXT, ratings=ratings, title=title, display=display)
-
-
-def _statistic(module: str, name: str) -> Statistic:
+def _statistic(name: str) -> Statistic:
     """Return a statistic whose module is imported when it is computed: without it, no metric needs NumPy."""
 
     def computed(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> FloatArray:
-        statistic: Statistic = getattr(import_module(f"merilo.metrics.{module}"), name)
+        statistic: Statistic = getattr(import_module("merilo.metrics.table_statistics"), name)
         return statistic(gold, answers, weight)
 
     return computed
 
 
 _ALL: Final = (
-    Metric(
-        "acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)
-    ),
+    Metric("acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)),
     Metric("exact_match", _WRITTEN, _FOLDED, exact=True, key=labels.folded, title=Text("exact match")),
     Metric("group_exact_match", _WRITTEN, _FOLDED, unit="group_id", whole=True, key=labels.folded),
-    Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=_EXACT),
-    Metric(
-        "em", _TEXT, partial(labels.matching, squad.normalised), exact=True, display=_EXACT, steps=squad.steps
-    ),
-    Metric(
-        "f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")
-    ),
-    Metric(
-        "f1_macro",
-        _CLOSED,
-        statistic=_statistic("label_statistics", "f1_macro"),
-        title=Text("macro F1"),
-        display=_MACRO,
-    ),
-    Metric(
-        "mcc",
-        _CLOSED | {"criteria"},
-        statistic=_statistic("label_statistics", "mcc"),
-        bounds=_CORRELATION,
-        title=Text("Matthews correlation coefficient"),
-        display=_MATTHEWS,
-    ),
-    Metric("pearson", _WRITTEN, statistic=_statistic("correlation", "pearson"), bounds=_CORRELATION),
-    Metric("spearman", _WRITTEN, statistic=_statistic("correlation", "spearman"), bounds=_CORRELATION),
+    Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=("Exact match",)),
+    Metric("em", _TEXT, _NORMALISED, exact=True, display=("Exact match",), steps=squad.steps),
+    Metric("f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")),
+    Metric("f1_macro", _CLOSED, statistic=_statistic("f1_macro"), title=Text("macro F1"),
+           display=("Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro")),
+    Metric("mcc", _CLOSED | {"criteria"}, statistic=_statistic("mcc"), bounds=(-1.0, 1.0),
+           title=Text("Matthews correlation coefficient"),
+           display=("Matthews correlation coefficient", "Matthews correlation", "5 MCC")),
+    Metric("pearson", _WRITTEN, statistic=_statistic("pearson"), bounds=(-1.0, 1.0)),
+    Metric("spearman", _WRITTEN, statistic=_statistic("spearman"), bounds=(-1.0, 1.0)),
     Metric("intent_exact_match", _SLOTS, slots.intent_points, exact=True),
     Metric("slots_f1", _SLOTS, slots.slot_points),
-    Metric(
-        "grade_norm",
-        _TEXT,
-        exam.points,
-        most=exam.most,
-        unit="variant",
-        counted=exam.complete_rows,
-        lacking=exam.lacking,
-        title=Text("normalised grade"),
-        display=_GRADE,
-        steps=exam.steps,
-    ),
-    _rated("j", detox.product, Text("joint score J"), "Joint score", "Joint", "J (STA SIM FL)"),
-    _rated("sta", attrgetter("sta"), Text("style transfer accuracy (STA)"), "Style transfer accuracy"),
-    _rated(
-        "sim",
-        attrgetter("sim"),
-        Text("meaning preservation (SIM)"),
-        "Meaning preservation score",
-        "Similarity",
-    ),
-    _rated("fl", attrgetter("fl"), Text("fluency (FL)"), "Fluency", "Fluency score"),
-)
+    Metric("grade_norm", _TEXT, exam.points, most=exam.most, unit="variant", counted=exam.complete_rows,
+           lacking=exam.lacking, title=Text("normalised grade"), steps=exam.steps,
+           display=("Grade normalised", "Grade normalized")),
+    Metric("j", _TEXT, ratings=detox.product, title=Text("joint score J"),
+           display=("Joint score", "Joint", "J (STA SIM FL)")),
+    Metric("sta", _TEXT, ratings=attrgetter("sta"), title=Text("style transfer accuracy (STA)"),
+           display=("Style transfer accuracy",)),
+    Metric("sim", _TEXT, ratings=attrgetter("sim"), title=Text("meaning preservation (SIM)"),
+           display=("Meaning preservation score", "Similarity")),
+    Metric("fl", _TEXT, ratings=attrgetter("fl"), title=Text("fluency (FL)"), display=("Fluency", "Fluency score")),
+)  # fmt: skip
 _PASS_AT: Final = re.compile(r"pass@([1-9][0-9]*)")
 
 #: The names of all metrics; `pass@k` takes any k.
@@ -182,3 +143,55 @@ def title_of(name: str) -> Text | None:
 def plain_name(name: str) -> str:
     """Return a name without case, spaces and punctuation; "pass@1" and "pass@10" stay apart from other names."""
     return re.sub(r"[\W_]+", "", name.casefold().replace("@", "at"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How the answers to a dataset are scored.
+
+    Attributes:
+        name: the dataset's name in lower case: the key in the catalogue, the file's name, the configuration on the hub.
+        answer: the form of an answer.
+        metrics: names of metrics, the main one first.
+        extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
+        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items
+            with the same value are not independent, which every interval and test takes into account; `None`:
+            all items are independent.
+    """
+
+    name: str
+    answer: Answer
+    metrics: tuple[str, ...]
+    extra: str | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.metrics:
+            raise ValueError("a dataset needs a metric")
+        for name in self.metrics:
+            self._check(name)
+        if self.fields_of_groups and self.answer.kind != "criteria":
+            self._check(str(self.extra).partition(".")[0])
+        if len(set(self.metrics)) < len(self.metrics):
+            raise ValueError("a metric is named twice")
+
+    def _check(self, metric: str) -> None:
+        try:
+            metric_of(metric, self.answer.kind)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def rated(self) -> bool:
+        """Whether all metrics are computed by the classifiers of ruDetox, whose gold is the toxic sentence itself."""
+        return all(metric_of(name, self.answer.kind).ratings for name in self.metrics)
+
+    @property
+    def judged(self) -> bool:
+        """Whether every answer is right or wrong by itself and has no consensus: programs and scored answers."""
+        return self.answer.kind in {"program", "verdict"}
+
+    @property
+    def fields_of_groups(self) -> tuple[str, ...]:
+        """The fields of `meta` by which the items are grouped, each group with a metric of its own."""
+        return tuple(name for name in re.findall(r"\{([\w.]+)\}", self.extra or "") if name != "criterion")

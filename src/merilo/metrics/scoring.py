@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, cast
 
@@ -16,11 +16,10 @@ import numpy as np
 from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Answer, Given, gold_label, require_gold
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.detox import NO_RATER, Rater, Ratings, rating_steps
 from merilo.metrics.metric import NEGLIGIBLE, Judgement, Metric, Score, Statistic
-from merilo.metrics.registry import metric_of
-from merilo.statistics import FloatArray
+from merilo.metrics.registry import Scoring, metric_of
+from merilo.statistics import FloatArray, IntArray
 from merilo.statistics.crossed import Influence, of_mean
 from merilo.statistics.intervals import DRAWS_AT_ONCE, cluster_codes, interval_over_items
 from merilo.strict_json import Json
@@ -119,15 +118,18 @@ def _rows(metric: Metric, items: Sequence[Item]) -> tuple[int, ...]:
 
 def _groups(scoring: Scoring, items: Sequence[Item], rows: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """Map the name of each group's metric to the positions of its items, sorted by name, numbers by value."""
+    by_values: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        by_values[repr([items[row].value(name) for name in scoring.fields_of_groups])].append(row)
     grouped: dict[str, list[int]] = defaultdict(list)
     fields = [f"{{{name}}}" for name in scoring.fields_of_groups]
-    for row in rows:
-        name = items[row].fill(scoring.extra) or CRITERION
+    for members in by_values.values():
+        name = items[members[0]].fill(scoring.extra) or CRITERION
         if not any(field in name for field in fields):
-            grouped[name].append(row)
+            grouped[name] += members
         elif scoring.answer.kind == "criteria":
-            grouped[CRITERION].append(row)
-    return {name: tuple(grouped[name]) for name in sorted(grouped, key=_order)}
+            grouped[CRITERION] += members
+    return {name: tuple(sorted(grouped[name])) for name in sorted(grouped, key=_order)}
 
 
 def _order(name: str) -> list[str]:
@@ -317,17 +319,20 @@ def statistic_score(
     n, shared = len(gold), shared_clusters(clusters)
     if not n:
         return Score(name, 0.0, 0)
-    pairs: dict[tuple[str, str], int] = {}
-    cell = np.fromiter(
-        (pairs.setdefault(pair, len(pairs)) for pair in zip(gold, answers, strict=True)), np.int64
-    )
-    true, answered = (list(side) for side in zip(*pairs, strict=True))
+    cell, true, answered = cells_of(zip(gold, answers, strict=True))
     value, change = influences_on(metric.statistic, true, answered, np.bincount(cell) / n)
     alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
     interval = interval_over_items(
         value, Influence(change[cell] / n, alike=alike), clusters, bounds=metric.bounds
     )
     return Score(name, value, n, interval, {}, shared)
+
+
+def cells_of(pairs: Iterable[tuple[str, str]]) -> tuple[IntArray, list[str], list[str]]:
+    """Return the cell of each pair of gold and answer, and the gold and the answer of each cell."""
+    cells: dict[tuple[str, str], int] = {}
+    cell = np.fromiter((cells.setdefault(pair, len(cells)) for pair in pairs), np.int64)
+    return cell, [gold for gold, _ in cells], [answer for _, answer in cells]
 
 
 def influences_on(
@@ -428,30 +433,20 @@ def _compared(metric: str, answer: str, gold: str) -> Judgement:
 def clusters_for(
     items: Sequence[Item], field: str | None, clusters: Mapping[ItemId, Hashable] | None = None
 ) -> list[Hashable] | None:
-    """Return the cluster of each item; `None` if items are independent.
-
-    Args:
-        items: the items.
-        field: the field that items of one cluster share.
-        clusters: item id -> cluster; used in place of the field.
-    """
-    if clusters is not None:
-        return [clusters[item.id] for item in items]
-    return clusters_of(items, field) if field else None
-
-
-def clusters_of(items: Sequence[Item], field: str) -> list[Hashable] | None:
-    """Return the cluster of each item, its value of a field; `None` if no item has the field.
+    """Return the cluster of each item; `None` if items are independent: without a field, or if no item has it.
 
     Args:
         items: the items; one without the field is a cluster of its own.
-        field: the name of a field of `inputs` or, if they do not have it, of `meta`.
+        field: the field of `inputs` or, if they do not have it, of `meta` that items of one cluster share.
+        clusters: item id -> cluster; used in place of the field.
 
     Example:
-        >>> clusters_of([Item(1, "", {"text": "A"}), Item(2, "", {"text": "A"}), Item(3, "", {})], "text")
+        >>> clusters_for([Item(1, "", {"text": "A"}), Item(2, "", {"text": "A"}), Item(3, "", {})], "text")
         ['A', 'A', ('without', 2)]
     """
-    values = [_field(item, field) for item in items]
+    if clusters is not None:
+        return [clusters[item.id] for item in items]
+    values = [_field(item, field) for item in items] if field else []
     if all(value is None for value in values):
         return None
     return [("without", place) if value is None else value for place, value in enumerate(values)]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer, Given
+from merilo.metrics.labels import folded
 from merilo.strict_json import Json
 
 
@@ -71,4 +72,4 @@ def _pair(slot: Json) -> tuple[Json, Json]:
 
 
 def _folded(value: object) -> str:
-    return "" if value is None else str(value).strip().casefold()
+    return "" if value is None else folded(str(value))

@@ -16,11 +16,11 @@ import numpy as np
 
 from merilo.items import Item
 from merilo.metrics.answers import gold_label
-from merilo.metrics.declared_scoring import Scoring
 from merilo.metrics.metric import Statistic
-from merilo.metrics.registry import fitting, metric_of
+from merilo.metrics.registry import Scoring, fitting, metric_of
 from merilo.metrics.scoring import (
     Part,
+    cells_of,
     influences_on,
     items_alike,
     mean_factors,
@@ -156,21 +156,12 @@ def _of_statistic(
     weight: FloatArray,
 ) -> Worth:
     """Compute the influences on a statistic: its change if a small share of all weight moves to one more item."""
-    total = float(weight.sum())
-    cells: dict[tuple[str, str], int] = {}
-    of_answer = np.array(
-        [
-            cells.setdefault((gold[row], answer), len(cells))
-            for row, answer in zip(place, answers, strict=True)
-        ],
-        dtype=np.int64,
-    )
-    of_unseen = np.array([cells.setdefault((true, _UNSEEN), len(cells)) for true in gold], dtype=np.int64)
+    total, n = float(weight.sum()), len(answers)
     if not total > 0:
-        return Worth(0.0, np.zeros(len(answers)), np.zeros(len(gold)), 0.0)
-    share: FloatArray = np.bincount(of_answer, weight / total, len(cells)).astype(np.float64)
-    true, answered = (list(side) for side in zip(*cells, strict=True))
+        return Worth(0.0, np.zeros(n), np.zeros(len(gold)), 0.0)
+    pairs = zip((gold[row] for row in place.tolist()), answers, strict=True)
+    cell, true, answered = cells_of([*pairs, *((label, _UNSEEN) for label in gold)])
+    share: FloatArray = np.bincount(cell[:n], weight / total, len(true)).astype(np.float64)
     value, change = influences_on(statistic, true, answered, share)
     counts: FloatArray = np.bincount(cluster_codes(gold)[place], weight).astype(np.float64)
-    alike = items_alike(counts[counts > 0])
-    return Worth(value, value + change[of_answer], value + change[of_unseen], alike)
+    return Worth(value, value + change[cell[:n]], value + change[cell[n:]], items_alike(counts[counts > 0]))

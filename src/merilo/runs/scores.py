@@ -20,7 +20,7 @@ from merilo.items import Item, ItemId, Split, dialogue_lengths
 from merilo.metrics.answers import has_gold
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Judgement, Score
-from merilo.metrics.scoring import Scores, clusters_of
+from merilo.metrics.scoring import Scores, clusters_for
 from merilo.metrics.scoring import explain as explain_points
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
 from merilo.models.replies import replies_of_run, replies_of_table
@@ -98,7 +98,7 @@ class ScoreResult:
         """Return how many clusters the answered items form; `None` if items are independent."""
         answered = {answer.item for answer in self.answers.rows}
         items = [item for item in self.asked if str(item.id) in answered]
-        clusters = clusters_of(items, self.cluster) if self.cluster else None
+        clusters = clusters_for(items, self.cluster) if self.cluster else None
         return len(set(clusters)) if clusters else None
 
     @property
@@ -260,7 +260,7 @@ def score(
 
 def _check_cluster(field: str, items: Sequence[Item]) -> None:
     """Raise an error if no item has the field, or if all items have the same value."""
-    clusters = clusters_of(items, field)
+    clusters = clusters_for(items, field)
     if clusters is None:
         known = dict.fromkeys(
             name

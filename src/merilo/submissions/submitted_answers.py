@@ -195,10 +195,12 @@ class _Reader:
     """Reader of answer documents, one at a time."""
 
     def __init__(self, dataset: Dataset, items: Sequence[Item]) -> None:
-        self._dataset = dataset
+        self._form = dataset.answer
+        self._has_turns = dataset.shots.earlier_turns
+        self._id_fields = "id | dialog_id, question_id" if self._has_turns else "id"
         self._items = items
         self._known = {str(item.id): item.id for item in items}
-        if dataset.shots.earlier_turns:
+        if self._has_turns:
             self._known |= {turn: item.id for item in items if (turn := _turn(dict(item.meta))) is not None}
         self._given: dict[ItemId, Given] = {}
         self._seen: set[ItemId] = set()
@@ -209,33 +211,33 @@ class _Reader:
 
     def take(self, document: Json, position: int, turn: int | None) -> None:
         """Read one document and note its faults, without raising an error."""
-        meta = document.get("meta") if isinstance(document, dict) else None
-        if not isinstance(document, dict) or "outputs" not in document:
-            self._note("no_outputs_field_for_doc", "", position, turn)
-        if isinstance(document, dict) and not isinstance(meta, dict):
-            self._note("no_meta_field_for_doc", "", position, turn)
-        name = self._name(meta) if isinstance(meta, dict) else None
-        if isinstance(meta, dict) and name is None:
-            fields = "id | dialog_id, question_id" if self._dataset.shots.earlier_turns else "id"
-            self._note("no_id_field_for_doc", fields, position, turn)
-        if not isinstance(document, dict) or name is None:
+        place = position, turn
+        if not isinstance(document, dict):
+            self._note("no_outputs_field_for_doc", "", *place)
             self._nameless += 1
             return
-        item = self._known.get(name)
-        if item is None:
+        meta, name = document.get("meta"), None
+        if "outputs" not in document:
+            self._note("no_outputs_field_for_doc", "", *place)
+        if not isinstance(meta, dict):
+            self._note("no_meta_field_for_doc", "", *place)
+        elif (name := self._name(meta)) is None:
+            self._note("no_id_field_for_doc", self._id_fields, *place)
+        if name is None:
+            self._nameless += 1
+        elif (item := self._known.get(name)) is None:
             self._unknown += 1
         elif item in self._seen:
-            again = Text("this item already has an answer")
-            self._note("doc_parse_output_error", again, position, turn, item)
+            self._note("doc_parse_output_error", Text("this item already has an answer"), *place, item)
         else:
             self._seen.add(item)
             if "outputs" in document:
                 try:
-                    self._given[item] = read_answer(self._dataset.answer, document["outputs"])
+                    self._given[item] = read_answer(self._form, document["outputs"])
                 except AnswerTypeError as error:
-                    self._note("doc_output_type_error", error.reason, position, turn, item)
+                    self._note("doc_output_type_error", error.reason, *place, item)
                 except AnswerContentError as error:
-                    self._note("doc_parse_output_error", error.reason, position, turn, item)
+                    self._note("doc_parse_output_error", error.reason, *place, item)
 
     def answers(self) -> Answers:
         """Return the answers read, and report missing items."""
@@ -261,7 +263,7 @@ class _Reader:
     def _name(self, meta: dict[str, Json]) -> str | None:
         if (number := meta.get("id")) is not None:
             return str(number)
-        return _turn(meta) if self._dataset.shots.earlier_turns else None
+        return _turn(meta) if self._has_turns else None
 
 
 def _turn(meta: dict[str, Json]) -> str | None:
