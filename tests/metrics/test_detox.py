@@ -87,10 +87,7 @@ GOOD = {"x": [0.1, 0.9], "y": [0.0, 1.0]}
         ({"curves": {"sta": GOOD, "sim": GOOD}}, "curves.fl: is missing"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.5, 0.5], "y": [0, 1]}}}, "increasing strictly"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [1, 0]}}}, "never decreasing"),
-        (
-            {"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [0, 2]}}},
-            "y.1: must be 1 or less",
-        ),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0, 1], "y": [0, 2]}}}, "y.1: must be 1 or less"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1], "y": [0, 1]}}}, "x and y of equal length"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": ["a"], "y": [0]}}}, "curves.fl"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [float("nan")], "y": [0]}}}, "is not JSON"),
@@ -169,16 +166,8 @@ def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> N
 def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: Path) -> None:
     curves = tmp_path / "curves.json"
     half = {"x": [0.0, 1.0], "y": [0.0, 0.5]}
-    curves.write_text(
-        json.dumps(
-            {
-                "format": "merilo-calibration/1",
-                "name": "half",
-                "provenance": "a test",
-                "curves": dict.fromkeys(PARTS, half),
-            }
-        )
-    )
+    content = {"format": "merilo-calibration/1", "name": "half", "provenance": "a test"}
+    curves.write_text(json.dumps({**content, "curves": dict.fromkeys(PARTS, half)}))
     plain = Classifiers(tiny_models).rate(TOXIC, POLITE)
     bent = Classifiers(tiny_models, curves).rate(TOXIC, POLITE)
     assert bent.sta == pytest.approx(plain.sta / 2)
@@ -192,11 +181,6 @@ def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
     longer = long + " дурак" * 1000
     found = classifier.probabilities([long, longer])
     assert found[0] == pytest.approx(found[1], abs=1e-6)
-
-
-@pytest.mark.torch
-def test_no_sentences_no_ratings(tiny_models: Path) -> None:
-    assert len(Classifiers(tiny_models).rate([], []).sta) == 0
 
 
 @pytest.mark.torch

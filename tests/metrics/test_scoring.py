@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from gold_sets import TITLES, gold_split, right_answer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from merilo.datasets import dataset
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer
 from merilo.metrics.classifiers import Calibration
+from merilo.metrics.metric import total_score
 from merilo.metrics.registry import NAMES
 from merilo.metrics.scoring import explain, parts, score
 
@@ -56,17 +59,9 @@ def test_gold_that_no_metric_can_use_is_one_sentence(
     title: str, item: Item, answer: str | None, told: str
 ) -> None:
     declared = dataset(title)
-    given = answer if answer is not None else dict.fromkeys(declared.answer.criteria, "1")
+    said = answer if answer is not None else dict.fromkeys(declared.answer.criteria, "1")
     with pytest.raises(DataError, match=told):
-        score(declared, [item], {1: given})
-
-
-def test_an_incomplete_variant_has_no_grade() -> None:
-    split = gold_split(dataset("USE"), 30)
-    answers = {item.id: "1" for item in split}
-    scores = score(dataset("USE"), split.items[:20], answers)
-    assert (scores.main, scores.extra) == ({}, {})
-    assert "no complete variant" in scores.missing["grade_norm"]
+        score(declared, [item], {1: said})
 
 
 def test_one_answer_of_criteria_is_explained_criterion_by_criterion() -> None:
@@ -74,3 +69,22 @@ def test_one_answer_of_criteria_is_explained_criterion_by_criterion() -> None:
     judgements = explain(dataset("ruEthics"), item, item.outputs)
     assert [judgement.points for judgement in judgements] == [1.0] * 5
     assert judgements[0].metric == "mcc, virtue"
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.text(max_size=3), st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=1, max_size=6
+    )
+)
+def test_every_dataset_weighs_the_same(main: dict[str, list[float]]) -> None:
+    expected = 0.0
+    for values in main.values():
+        for value in values:
+            expected += value / len(values) / len(main)
+    assert total_score(main) == pytest.approx(expected)
+
+
+def test_a_dataset_without_a_metric_is_refused() -> None:
+    with pytest.raises(ValueError, match="main metric"):
+        total_score({"RCB": []})

@@ -368,7 +368,7 @@ CHECKED = {
     "what is wrong is not the failure expected before": (
         READS_A_NUMBER, EXPECTS_AN_ERROR + "    assert c('1') == 2", Outcome.REFUSED, "AssertionError"),
     "a failure that nobody expected": (READS_A_NUMBER, "\n    assert c('1') == 1\n    c('x')", Outcome.EXCEPTION, "ValueError"),
-    "a check that is broken": (ONE, " nonsense", Outcome.REFUSED, "SyntaxError"),
+    "a check that is broken": (ONE, "\n    )", Outcome.REFUSED, "SyntaxError"),
     "a check that never asks": ("def attack( nonsense", "\n    pass", Outcome.SYNTAX_ERROR, "SyntaxError"),
     "a check that swallows everything": ("import os\ndef attack():\n    os._exit(0)", LENIENT, Outcome.EXITED, "exit 0"),
     "a failure told at length": (
