@@ -343,9 +343,6 @@ class ProgramSettings(CheckedSettings):
     memory: Annotated[
         int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)
     ] = 512
-    retries: Annotated[
-        Whole, Help("How many times a failed program is run again; a time-out always once.", SANDBOX)
-    ] = 0
     judge_seed: Annotated[
         str | None,
         Help(

@@ -28,7 +28,7 @@ PROGRAMS = [
     Program("raises", "def f(x):\n    return 1 // x", "f", ({"x": 2}, {"x": 0})),
     Program(
         "locals",
-        "import math\ndef helper(n):\n    return math.sqrt(n)\ndef f(x):\n    return helper(x)",
+        "import math\ndef g(n):\n    return math.sqrt(n)\ndef f(x):\n    return g(x)",
         "f",
         ({"x": 4},),
     ),
@@ -46,25 +46,28 @@ PROGRAMS = [
         "check",
         "def f(x):\n    return [x]",
         "f",
-        Check("def check(c):\n    assert c(3) == [3]\n    assert c(x=()) == [()]"),
+        Check("def check(c):\n    assert c(3) == [3] and c(x=()) == [()]"),
     ),
     Program("refused", "def f(x):\n    return x", "f", Check("def check(c):\n    assert c(3) == 4")),
     Program("surrogate", "def f(x):\n    return x + chr(0xd800)", "f", ({"x": "ё"},)),
 ]
 
 
-def verdicts(pool: Pool) -> dict[str, tuple[Outcome, tuple[str | None, ...], str]]:
+Verdicts = dict[str, tuple[Outcome, tuple[str | None, ...], str]]
+
+
+def verdicts(pool: Pool) -> Verdicts:
     return {one.id: (one.outcome, one.texts, one.error) for one in pool.run(PROGRAMS)}
 
 
 @pytest.fixture(scope="module")
-def expected() -> dict[str, tuple[Outcome, tuple[str | None, ...], str]]:
+def expected() -> Verdicts:
     with jailed(Limits(wall_seconds=2)) as pool:
         return verdicts(pool)
 
 
 def test_outcomes_are_what_they_should_be(
-    expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]],
+    expected: Verdicts,
 ) -> None:
     assert {name: outcome.value for name, (outcome, _, _) in expected.items()} == {
         "right": "completed", "raises": "exception", "locals": "completed", "syntax": "syntax_error", "missing": "no_such_function",
@@ -79,18 +82,14 @@ def test_outcomes_are_what_they_should_be(
     assert expected["surrogate"][1] == ("ё\ud800",)
 
 
+ENDS = (available()[0], available()[-1])
+
+
 @pytest.mark.parametrize(
     "python",
-    [
-        pytest.param(
-            found.version, marks=() if found in (available()[0], available()[-1]) else pytest.mark.thorough
-        )
-        for found in available()
-    ],
+    [pytest.param(each.version, marks=() if each in ENDS else pytest.mark.thorough) for each in available()],
 )
-def test_verdicts_are_the_same_on_every_python(
-    python: str, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
-) -> None:
+def test_verdicts_are_the_same_on_every_python(python: str, expected: Verdicts) -> None:
     with jailed(Limits(wall_seconds=2), python=python) as pool:
         got = verdicts(pool)
         assert pool.python == python
@@ -122,7 +121,7 @@ class Container(AsInAContainer):
 
 
 def test_a_worker_without_rights_makes_its_own_namespaces(
-    expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]],
+    expected: Verdicts,
 ) -> None:
     jail_or_skip()
     with Pool(1, backend=Container(interpreter()), limits=Limits(wall_seconds=2)) as pool:
@@ -219,6 +218,11 @@ def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter(
     assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
 
 
+def printed(words: list[str], **more) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True, **more).stdout
+
+
 @pytest.mark.thorough
 def test_bounds_that_are_lower_already_are_kept() -> None:
     """The scoring process may have low limits itself; programs cannot get higher limits."""
@@ -230,14 +234,8 @@ def test_bounds_that_are_lower_already_are_kept() -> None:
         "with Pool(1, backend=backend(), limits=Limits(open_files=64, file_bytes=2 ** 20)) as pool:\n"
         "    print(*[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
     )
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'ulimit -n 40; exec "$0" -c "$1"', sys.executable, code],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == f"{[(40, 40), (2**20, 2**20)]}\n"
+    words = ["/bin/sh", "-c", 'ulimit -n 40; exec "$0" -c "$1"', sys.executable, code]
+    assert printed(words) == f"{[(40, 40), (2**20, 2**20)]}\n"
 
 
 @pytest.mark.thorough
@@ -251,15 +249,7 @@ def test_no_group_of_roots_is_a_programs() -> None:
         "source = 'import os\\ndef f():\\n    return os.getgroups()'\n"
         "with Pool(1, backend=backend()) as pool:\n    print(len(os.getgroups()), *[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        extra_groups=[1234],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "1 []\n"
+    assert printed([sys.executable, "-c", code], extra_groups=[1234]) == "1 []\n"
 
 
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
@@ -293,17 +283,12 @@ def test_a_container_has_no_network_no_rights_and_bounds() -> None:
     limits = Limits(memory_bytes=2**29, scratch_bytes=2**26, threads=10)
     words = container_arguments("python:3.12-slim", limits, "/proc/self/fd/7", Path("/srv/packages"))
     text = " ".join(words)
-    assert "--network none" in text
-    assert "--read-only" in words
-    assert "--cap-drop ALL" in text
-    assert "--security-opt no-new-privileges" in text
-    assert "--security-opt seccomp=/proc/self/fd/7" in text
-    assert "--user 65534:65534" in text
-    assert "--ipc private" in text
-    assert "--rm" in words
-    assert "--interactive" in words
-    assert f"--tmpfs /tmp:rw,nosuid,nodev,noexec,size={2**26},nr_inodes=4096,mode=1777" in text
-    assert "type=bind,source=/srv/packages,target=/packages,readonly" in words
+    for part in (
+        "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--security-opt seccomp=/proc/self/fd/7",
+        "--user 65534:65534", "--ipc private", "--rm", "--interactive", "type=bind,source=/srv/packages,target=/packages,readonly",
+        f"--tmpfs /tmp:rw,nosuid,nodev,noexec,size={2**26},nr_inodes=4096,mode=1777",
+    ):  # fmt: skip
+        assert part in text
     memory = int(words[words.index("--memory") + 1])
     assert 2**29 <= memory < 2**30
     assert words[words.index("--memory-swap") + 1] == str(memory)

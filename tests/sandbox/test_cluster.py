@@ -74,7 +74,7 @@ def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     ]
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
     problems = read_problems(data)
-    job = Job(problems, path, count_completions(path, problems), retries=1)
+    job = Job(problems, path, count_completions(path, problems))
     steps: list[Step] = []
     found = []
     for jails in (JAILS, Jails(JAILS.limits)):

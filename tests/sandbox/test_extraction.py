@@ -79,83 +79,47 @@ def dedented(body: str) -> str:
 MOVABLE = [body for body in BODIES if not re.search(r"^[^\s#]", body, re.MULTILINE)]
 
 
+@every("after", [
+    "", "\nprint(total([1]))\n", "\n\ndef main():\n    prin", "\nif __name__ == '__main__':\n    x = (", "\n# Test\nassert total([]) == 1\n",
+    "\nclass A(\n", "<|endoftext|>junk (",
+])  # fmt: skip
 @every("body", BODIES)
-def test_a_bare_body_is_taken_as_it_is(body):
-    assert answers(body) == 6
-    assert extract(body, STUB).rule == "bare: body"
-
-
-@every(
-    "after",
-    [
-        "",
-        "\nprint(total([1]))\n",
-        "\n\ndef main():\n    prin",
-        "\nif __name__ == '__main__':\n    x = (",
-        "\n# Test\nassert total([]) == 1\n",
-        "\nclass A(\n",
-        "<|endoftext|>junk (",
-    ],
-)
-@every("body", BODIES)
-def test_what_a_base_model_writes_below_the_body_is_cut(body, after):
+def test_a_bare_body_is_taken_as_it_is_and_what_a_base_model_writes_below_is_cut(body, after):
     assert answers(body + after) == 6
+    assert after or extract(body, STUB).rule == "bare: body"
 
 
-@every(
-    "fence",
-    [
-        "```python\n{}```",
-        "```\n{}```",
-        "~~~py\n{}~~~",
-        "````Python3\n{}````",
-        "``` {{.python}}\n{}```",
-        "```python\n{}",
-        "   ```python\n{}\n   ```",
-        "[PYTHON]\n{}[/PYTHON]",
-    ],
-)
+@every("fence", [
+    "```python\n{}```", "```\n{}```", "~~~py\n{}~~~", "````Python3\n{}````", "``` {{.python}}\n{}```", "```python\n{}",
+    "   ```python\n{}\n   ```", "[PYTHON]\n{}[/PYTHON]", "{}",
+])  # fmt: skip
 @every("before", CHAT)
 @every("after", AFTER)
 @every("signature", ["", SIGNATURE, PROMPT])
-def test_a_fence_of_any_kind_holds_the_program(fence, before, after, signature):
-    for body in BODIES[::4]:
-        if fence.count("`") < 6 and fence.count("~") < 6 and "[/" not in fence and after:
+def test_the_program_is_found_in_a_fence_of_any_kind_and_between_prose(fence, before, after, signature):
+    for body in BODIES if fence == "{}" else BODIES[::4]:
+        if fence == "```python\n{}" and after:
             continue  # nothing tells where the code of a fence that never closes ends, but prose
         assert answers(before + fence.format(signature + body) + after) == 6, body
 
 
-@every("before", CHAT)
-@every("after", AFTER)
-@every("signature", [SIGNATURE, PROMPT])
-def test_a_function_between_prose_is_found(before, after, signature):
-    for body in BODIES:
-        assert answers(before + signature + body + after) == 6, body
-
-
-@every("before", CHAT)
-@every("after", AFTER)
-def test_a_body_between_prose_is_found(before, after):
-    for body in BODIES:
-        assert answers(before + body + after) == 6, body
-
-
 @every("body", MOVABLE)
-@every("wrap", ["{}", "```python\n{}```", "Here:\n```\n{}\n```\n"])
-def test_a_body_that_lost_its_indentation_gets_it_back(body, wrap):
-    assert answers(wrap.format(dedented(body))) == 6
-
-
-@every("body", MOVABLE)
-def test_a_body_whose_first_line_alone_lost_its_indentation_gets_it_back(body):
-    assert answers(body.strip()) == 6
-
-
-@every("indent", ["  ", "\t", "        ", " "])
-@every("body", MOVABLE)
-def test_a_body_of_another_indentation_is_moved_to_the_stubs(body, indent):
-    moved = re.sub(r"^(    )+", lambda found: indent * (len(found[0]) // 4), body, flags=re.MULTILINE)
-    assert answers(moved) == 6
+def test_a_body_that_lost_its_indentation_or_has_another_gets_the_stubs(body):
+    for wrap in ("{}", "```python\n{}```", "Here:\n```\n{}\n```\n"):
+        assert answers(wrap.format(dedented(body))) == 6
+    assert answers(body.strip()) == 6  # only the first line has lost it
+    for blanks in ("  ", "\t", "        ", " "):
+        assert (
+            answers(
+                re.sub(
+                    r"^(    )+",
+                    lambda each, blanks=blanks: blanks * (len(each[0]) // 4),
+                    body,
+                    flags=re.MULTILINE,
+                )
+            )
+            == 6
+        )
 
 
 def test_the_text_of_a_string_is_never_moved():
@@ -268,36 +232,33 @@ def test_the_program_is_taken_from_an_answer_in_which(what):
         assert answers(completion) == 6, completion
 
 
-@every("thought", ["<think>\nIs it so?\n</think>", f"<thinking>\n{DRAFT}</thinking>"])
-def test_a_thought_behind_the_answer_does_not_take_it_away(thought):
-    assert answers(f"```python\n{WHOLE}```\n{thought}\n") == 6
-    assert answers(f"{thought}{WHOLE}{thought}\nThat is all.") == 6
+@every("thought", [
+    "<think>{draft}</think>", "<thinking>\n{draft}</thinking>", "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
+    "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>",
+])  # fmt: skip
+def test_every_kind_of_thought_is_no_answer(thought):
+    said = thought.format(draft=DRAFT)
+    assert answers(said + WHOLE) == answers(said + "    return sum(numbers)") == 6
+    if "think" in thought[:6]:  # a thought behind the answer does not take it away
+        assert (
+            answers(f"```python\n{WHOLE}```\n{said}\n") == answers(f"{said}{WHOLE}{said}\nThat is all.") == 6
+        )
 
 
 @every(
     "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{", "* * *", "- - -"]
 )
 def test_words_alone_are_no_code(word):
-    assert answers(f"{word}\n{WHOLE}") == 6
-    assert answers(f"{word}\n\n    return sum(numbers)\n") == 6
+    assert answers(f"{word}\n{WHOLE}") == answers(f"{word}\n\n    return sum(numbers)\n") == 6
 
 
-@every("before", ["", "    # note\n"])
-@every(
-    "mark", ["<|endoftext|>", "<|im_end|>\n<|im_start|>user", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>", " <EOT>", "<eos><pad><pad>\n"]
-)  # fmt: skip
-def test_what_ends_an_answer_is_no_part_of_it(before, mark):
-    assert answers(f"{before}    return sum(numbers){mark}") == 6
-    assert answers("    mark = '<pad>' + '<eos>'\n    return sum(numbers) + 0 * len(mark)\n") == 6
-
-
-@every("thought", [
-    "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
-    "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>",
+@every("mark", [
+    "<|endoftext|>", "<|im_end|>\n<|im_start|>user", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>", " <EOT>", "<eos><pad><pad>\n"
 ])  # fmt: skip
-def test_every_kind_of_thought_is_no_answer(thought):
-    assert answers(thought.format(draft=DRAFT) + WHOLE) == 6
-    assert answers(thought.format(draft=DRAFT) + "    return sum(numbers)") == 6
+def test_what_ends_an_answer_is_no_part_of_it(mark):
+    for before in ("", "    # note\n"):
+        assert answers(f"{before}    return sum(numbers){mark}") == 6
+    assert answers("    mark = '<pad>' + '<eos>'\n    return sum(numbers) + 0 * len(mark)\n") == 6
 
 
 @every("example", ["```json\n[1, 2]\n```", "```\n>>> total([1, 2])\n3\n```"])
@@ -348,16 +309,9 @@ simple = st.one_of(
 
 def block(inner):
     lines = st.lists(inner, min_size=1, max_size=4)
-    heads = st.sampled_from(
-        [
-            "if numbers:",
-            "for i in numbers:",
-            "while numbers:  # on",
-            "def helper(x, y=[1,\n 2]):",
-            "try:",
-            "with open('x') as text:",
-        ]
-    )
+    heads = st.sampled_from([
+        "if numbers:", "for i in numbers:", "while numbers:  # on", "def helper(x, y=[1,\n 2]):", "try:", "with open('x') as text:"
+    ])  # fmt: skip
     return st.tuples(heads, lines)
 
 

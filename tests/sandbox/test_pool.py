@@ -182,16 +182,20 @@ def test_a_worker_that_is_long_at_work_is_not_stuck(monkeypatch: pytest.MonkeyPa
         assert pool.pids == worker
 
 
-class Slow(NoJail):
-    """Workers that take longer to come up than any program may run."""
+class Altered(NoJail):
+    """Workers that run some code before their own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(interpreter())
+        self.code = code
 
     def start(self, number: int, limits: Limits) -> Start:
-        return preceded(super().start(number, limits), "import time; time.sleep(1.5)")
+        return preceded(super().start(number, limits), self.code)
 
 
 def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.25)
-    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=0.75)) as pool:
+    with Pool(1, backend=Altered("import time; time.sleep(1.5)"), limits=Limits(wall_seconds=0.75)) as pool:
         (execution,) = pool.run([asked("1")])
     assert (execution.texts, execution.attempts) == (("1",), 1)
 
@@ -280,53 +284,26 @@ def test_a_killed_parent_leaves_no_process_and_no_file(unsafe: bool, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-class Doomed(NoJail):
-    """Workers that greet, and die at the first program."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        code = (
-            "from merilo.sandbox.inside.worker import Server\n"
-            "import os\n"
-            "def die(*_): os._exit(1)\n"
-            "Server._run_calls = die"
-        )
-        return preceded(super().start(number, limits), code)
+#: Workers die at a deadly program.
+FRAGILE = """
+from merilo.sandbox.inside.worker import Server
+import os
+run = Server._run_calls
+Server._run_calls = lambda self, program, end: os._exit(1) if b"deadly" in program else run(self, program, end)
+"""
 
 
-def test_a_program_that_takes_every_worker_with_it_is_given_up(
+def test_a_program_that_takes_every_worker_with_it_is_given_up_and_costs_none_that_waits_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with Pool(1, backend=Doomed(interpreter())) as pool:
-        executions = {
-            execution.id: execution for execution in pool.run([asked("1", "first"), asked("2", "second")])
-        }
-    assert {execution.outcome for execution in executions.values()} == {Outcome.EXITED}
-    assert {execution.error for execution in executions.values()} == {"worker lost"}
-    assert {execution.attempts for execution in executions.values()} == {ATTEMPTS}
-    assert list(tmp_path.iterdir()) == []  # nothing of six dead workers
-
-
-class Fragile(NoJail):
-    """Workers that die at some programs."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        code = (
-            "from merilo.sandbox.inside.worker import Server\n"
-            "import os\n"
-            "run = Server._run_calls\n"
-            "Server._run_calls = lambda self, program, end: os._exit(1) if b'deadly' in program else run(self, program, end)"
-        )
-        return preceded(super().start(number, limits), code)
-
-
-def test_a_program_that_takes_its_worker_with_it_costs_none_that_waits_behind_it() -> None:
     names = ["first", "second", "third", "fourth"]
     programs = [asked("'deadly'", "deadly"), *[asked("1", name) for name in names]]
-    with Pool(1, backend=Fragile(interpreter())) as pool:
-        found = {execution.id: (execution.outcome, execution.attempts) for execution in pool.run(programs)}
-    assert found.pop("deadly") == (Outcome.EXITED, ATTEMPTS)
-    assert found == dict.fromkeys(names, (Outcome.COMPLETED, 1))
+    with Pool(1, backend=Altered(FRAGILE)) as pool:
+        found = {each.id: (each.outcome, each.error, each.attempts) for each in pool.run(programs)}
+    assert found.pop("deadly") == (Outcome.EXITED, "worker lost", ATTEMPTS)
+    assert found == dict.fromkeys(names, (Outcome.COMPLETED, "", 1))
+    assert list(tmp_path.iterdir()) == []  # nothing of the dead workers
 
 
 class Hesitant(NoJail):
@@ -358,24 +335,20 @@ def test_a_start_that_fails_now_and_then_does_not_end_a_long_job() -> None:
         assert pool.backend.started == 8
 
 
-class Dripping(NoJail):
-    """Workers whose reports come byte by byte."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        code = (
-            "from merilo.sandbox.inside import messages\n"
-            "import os\n"
-            "def drip(descriptor, *parts):\n"
-            "    for byte in messages.frame(b''.join(parts)):\n"
-            "        os.write(descriptor, bytes([byte]))\n"
-            "        os.sched_yield()\n"
-            "messages.write = drip"
-        )
-        return preceded(super().start(number, limits), code)
+#: Reports come byte by byte.
+DRIPPING = """
+from merilo.sandbox.inside import messages
+import os
+def drip(descriptor, *parts):
+    for byte in messages.frame(b"".join(parts)):
+        os.write(descriptor, bytes([byte]))
+        os.sched_yield()
+messages.write = drip
+"""
 
 
 def test_reports_are_taken_whole_however_they_arrive() -> None:
-    with Pool(1, backend=Dripping(interpreter())) as pool:
+    with Pool(1, backend=Altered(DRIPPING)) as pool:
         programs = [asked(f"'x' * {number} + '!'", str(number)) for number in range(60)]
         texts = {execution.id: execution.texts for execution in pool.run(programs)}
     assert texts == {str(number): ("x" * number + "!",) for number in range(60)}

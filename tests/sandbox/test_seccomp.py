@@ -83,49 +83,34 @@ def test_what_later_kernels_bring_and_the_32_bit_numbers_on_x86_64_do_not_exist(
     assert ask("x86_64", number) == ERRNO | errno.ENOSYS
 
 
-@given(number=st.integers(0, 470), domain=st.integers(0, 50))
-def test_a_socket_pair_is_local(number: int, domain: int) -> None:
-    assert (ask("x86_64", 53, domain) == ALLOW) == (domain == 1)
+#: What is allowed of a call: its numbers, the place of the argument that decides, the values to try, and which it may have.
+RULES = {
+    "a socket pair is local": ((53, 199), 0, st.integers(0, 50), lambda domain: domain == 1),
+    "no file is leased and no folder watched": (
+        (72, 25), 1, st.integers(0, 2000), lambda command: command in {*range(8), 1030, 1032}),
+    "memory is shared only by way of a file": (
+        (9, 222), 3, st.integers(0, 2**32 - 1), lambda flags: not (flags & 0x01 and flags & 0x20)),
+    "no byte is sent out of turn": ((44, 206), 3, st.integers(0, 2**32 - 1), lambda flags: not flags & 1),
+    "nor in a message": ((46, 211), 2, st.integers(0, 2**32 - 1), lambda flags: not flags & 1),
+    # Of `ioctl`: what a terminal is like, how much waits to be read, and flags of a descriptor.
+    "no terminal is typed into": (
+        (16, 29), 1, st.integers(0x5400, 0x5500), lambda command: command in {0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451}),
+    "a process sets its name and nothing else of itself": ((157, 167), 0, st.integers(0, 80), lambda option: option in {15, 16}),
+}  # fmt: skip
 
 
-@given(command=st.integers(0, 2000))
-def test_no_file_is_leased_and_no_folder_watched(command: int) -> None:
-    for machine, number in {"x86_64": 72, "aarch64": 25}.items():
-        allowed = ask(machine, number, 3, command) == ALLOW
-        assert allowed == (command in {*range(8), 1030, 1032})
-
-
-@given(flags=st.integers(0, 2**32 - 1))
-def test_memory_is_shared_only_by_way_of_a_file(flags: int) -> None:
-    for machine, number in {"x86_64": 9, "aarch64": 222}.items():
-        refused = ask(machine, number, 0, 4096, 3, flags) == ERRNO | errno.EPERM
-        assert refused == bool(flags & 0x01 and flags & 0x20)
+@pytest.mark.parametrize(("numbers", "place", "values", "may"), RULES.values(), ids=RULES)
+@given(data=st.data())
+def test_an_argument_decides(numbers, place, values, may, data) -> None:
+    value = data.draw(values)
+    for machine, number in zip(ARCHITECTURES, numbers, strict=True):
+        expected = ALLOW if may(value) else ERRNO | errno.EPERM
+        assert ask(machine, number, *[3] * place, value) == expected
 
 
 def test_nothing_is_synced_and_nobody_is_told(machine: str) -> None:
     numbers = {"fsync": (74, 82), "fdatasync": (75, 83), "msync": (26, 227)}
     assert {ask(machine, pair[machine == "aarch64"]) for pair in numbers.values()} == {ERRNO}
-
-
-@given(flags=st.integers(0, 2**32 - 1))
-def test_no_byte_is_sent_out_of_turn(flags: int) -> None:
-    for machine, (sendto, sendmsg) in {"x86_64": (44, 46), "aarch64": (206, 211)}.items():
-        expected = ERRNO | errno.EPERM if flags & 1 else ALLOW
-        assert ask(machine, sendto, 3, 0, 1, flags) == ask(machine, sendmsg, 3, 0, flags) == expected
-
-
-@given(command=st.integers(0x5400, 0x5500))
-def test_no_terminal_is_typed_into(command: int) -> None:
-    """Of `ioctl`: what a terminal is like, how much waits to be read, and flags of a descriptor."""
-    for machine, number in {"x86_64": 16, "aarch64": 29}.items():
-        allowed = ask(machine, number, 0, command) == ALLOW
-        assert allowed == (command in {0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})
-
-
-@given(option=st.integers(0, 80))
-def test_a_process_sets_its_name_and_nothing_else_of_itself(option: int) -> None:
-    for machine, number in {"x86_64": 157, "aarch64": 167}.items():
-        assert (ask(machine, number, option) == ALLOW) == (option in {15, 16})
 
 
 def test_processes_may_be_several_only_if_told_so(machine: str) -> None:

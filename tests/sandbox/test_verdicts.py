@@ -1,11 +1,14 @@
 """The verdict is the first test's that was not right; nothing that a program says makes it pass."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
+from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.sandbox.extraction import Stub
+from merilo.sandbox.extraction import Form, Place, Stub
 from merilo.sandbox.ledger import judged
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check, Execution, Outcome
@@ -57,3 +60,12 @@ def test_without_gold_nothing_passes(case):
     verdict = judged(replace(problem, gold=None), execution)
     completed = execution.outcome is Outcome.COMPLETED
     assert verdict.outcome is (Outcome.NOT_JUDGED if completed else execution.outcome)
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
+ENDS = sorted(outcome.value for outcome in set(Outcome) - {Outcome.COMPLETED, Outcome.REFUSED})
+
+
+@every("word", [*ENDS, *get_args(Place), *get_args(Form)])
+def test_every_outcome_and_every_rule_stands_in_a_table_of_the_page(word):
+    assert f"\n| `{word}` |" in PAGE

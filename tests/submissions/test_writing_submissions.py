@@ -67,14 +67,8 @@ def test_packing_gives_the_form_of_the_benchmark(tmp_path: Path) -> None:
 
 
 def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    assert (
-        "has no file of answers"
-        in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
-    )
-    assert (
-        "no such folder"
-        in merilo("submission", "pack", tmp_path / "no", "--out", tmp_path / "s.zip").complaint
-    )
+    for folder, sentence in ((tmp_path, "has no file of answers"), (tmp_path / "no", "no such folder")):
+        assert sentence in merilo("submission", "pack", folder, "--out", tmp_path / "s.zip").complaint
     assert not (tmp_path / "s.zip").exists()
 
 
@@ -97,9 +91,8 @@ def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: t
     outcome = score_zip(*detox, "--rudetox-models", tiny_models)
     metrics = outcome.json["results"]["ruDetox"]["metrics"]
     ratings = Classifiers(tiny_models).rate(TOXIC, POLITE)
-    expected = {
-        "j": product(ratings).mean(),
-        **{name: column.mean() for name, column in ratings._asdict().items()},
+    expected = {"j": product(ratings).mean()} | {
+        name: part.mean() for name, part in ratings._asdict().items()
     }
     assert {name: metric["value"] for name, metric in metrics.items()} == pytest.approx(expected, abs=1e-6)
     assert metrics["j"]["n"] == 4

@@ -293,7 +293,7 @@ def _rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
 
     for score in report.scores:
         yield score.name, _score(score)
-    tally, retries = report.tally, report.tally.retries
+    tally = report.tally
     if report.authors:
         yield from _author_rows(report.authors)
     yield (
@@ -310,12 +310,9 @@ def _rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
         yield f"  {_ENDINGS[result.value]}", _counted(count, result.value, tally.exceptions)
     if empty := sum(n for rule, n in tally.rules.items() if rule.endswith(f": {NOTHING}")):
         yield Text("without code"), Text("{n}; only the stub was run", n=empty)
-    for name, n, passed in (
-        (Text("time-outs run again"), retries.timeouts, retries.timeouts_passed),
-        (Text("failures run again"), retries.failures, retries.failures_passed),
-    ):
-        if n:
-            yield name, Text("{n}, of which {passed} passed", n=n, passed=passed)
+    if tally.timeouts:
+        counts = Text("{n}, of which {passed} passed", n=tally.timeouts, passed=tally.timeouts_passed)
+        yield Text("time-outs run again"), counts
 
 
 def _score(score: Score) -> Text:

@@ -115,7 +115,7 @@ def _judged(folder: StudyFolder, asked: Mapping[Asked, Json]) -> dict[Asked, dic
         lines = ({"id": item, "completion": program} for (program, _), item in asked.items())
         completions.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         census = count_completions(completions, known)
-        header: dict[str, Json] = {"completions": census.sha256, **jail, "retries": 0}
+        header: dict[str, Json] = {"completions": census.sha256, **jail}
         with open_ledger(None, header, {"answers": SHORTENED}) as ledger:
             entries = run_job(Job(known, completions, census), ledger, jails)
             endings = [

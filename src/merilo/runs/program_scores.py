@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -146,7 +146,7 @@ class ProgramScores:
             "outcomes": _outcomes(tally.results),
             "exceptions": dict(tally.exceptions.most_common()),
             "rules": dict(tally.rules.most_common()),
-            "retries": asdict(tally.retries),
+            "retries": {"timeouts": tally.timeouts, "timeouts_passed": tally.timeouts_passed},
             **({"annotators": self.authors.content()} if self.authors else {}),
             "warnings": list(self.warnings),
             "resumed": self.resumed,
@@ -310,14 +310,13 @@ def score_programs(
         "completions": census.sha256,
         "data": sha256(items),
         **jail,
-        "retries": sandbox.retries,
     }
     drawn: dict[str, Json] = {}
     (header if submission else drawn)["answers"] = WHOLE if submission else SHORTENED
     _seed_checks(problems, sandbox.judge_seed, header, drawn)
     begun = time.monotonic()
     with open_ledger(folder / VERDICTS if folder else None, header, drawn) as ledger:
-        job = Job(problems, rows, census, sandbox.retries, sandbox.workers)
+        job = Job(problems, rows, census, sandbox.workers)
         if seed := ledger.header.get("judge_seed"):
             job = replace(job, judge_seed=str(seed))
         with watch(census.generations, ledger.resumed) as tell:

@@ -98,7 +98,7 @@ class ScoreResult:
         """Return how many clusters the answered items form; `None` if items are independent."""
         answered = {answer.item for answer in self.answers.rows}
         items = [item for item in self.asked if str(item.id) in answered]
-        clusters = clusters_for(items, self.cluster) if self.cluster else None
+        clusters = clusters_for(items, self.cluster)
         return len(set(clusters)) if clusters else None
 
     @property

@@ -211,37 +211,26 @@ for number in range(256):
 """),
 )  # fmt: skip
 
-_CRASH: Final = Probe(
-    "limits",
-    "a source that crashes the parser affects nothing else",
-    frozenset({Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED}),
-    "x = " + "-(" * 50_000 + ")" * 50_000,
+_CRASHES: Final = frozenset({Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED})
+_NESTED: Final = "x = " + "-(" * 50_000 + ")" * 50_000
+PROBES: Final = (
+    *(*_FILES, *_NETWORK, *_PROCESSES, *_PRIVILEGES, *_LIMITS),
+    Probe("limits", "a source that crashes the parser affects nothing else", _CRASHES, _NESTED),
 )
-
-PROBES: Final = (*_FILES, *_NETWORK, *_PROCESSES, *_PRIVILEGES, *_LIMITS, _CRASH)
 
 
 #: A kind of trace, the statement that leaves it, and the expression by which the next program could find it.
 TRACES: Final = (
-    (
-        "files",
-        "open('/tmp/x', 'w').close(); open('/dev/shm/x', 'w').close()",
-        "__import__('os').listdir('/tmp') + __import__('os').listdir('/dev/shm') or None",
-    ),
-    (
-        "the scratch folder's mode and times",
-        "import os; os.utime('/tmp', (1, 1)); os.chmod('/tmp', 0)",
-        "[found.st_mode & 0o7777, found.st_mtime] if (found := "
-        "__import__('os').stat('/tmp')).st_mode & 0o7777 != 0o1777 or found.st_mtime < 2 else None",
-    ),
+    ("files", "open('/tmp/x', 'w').close(); open('/dev/shm/x', 'w').close()",
+     "__import__('os').listdir('/tmp') + __import__('os').listdir('/dev/shm') or None"),
+    ("the scratch folder's mode and times", "import os; os.utime('/tmp', (1, 1)); os.chmod('/tmp', 0)",
+     "[now.st_mode & 0o7777, now.st_mtime] if (now := "
+     "__import__('os').stat('/tmp')).st_mode & 0o7777 != 0o1777 or now.st_mtime < 2 else None"),
     ("modules", "import math; math.pi = 3", "'a changed pi' if __import__('math').pi == 3 else None"),
-    (
-        "the state of random",
-        "import random; random.seed(5)",
-        "'the seed' if __import__('random').random() == __import__('random').Random(5).random() else None",
-    ),
+    ("the state of random", "import random; random.seed(5)",
+     "'the seed' if __import__('random').random() == __import__('random').Random(5).random() else None"),
     ("the environment", "import os; os.environ['X'] = 'x'", "__import__('os').environ.get('X')"),
-)
+)  # fmt: skip
 
 #: Incorrect programs that try to pass a check: the claim and the source.
 FORGERIES: Final = (
@@ -302,14 +291,17 @@ class Attempt:
     Attributes:
         family: what was attacked.
         claim: the property of the jail that was tested.
-        held: whether the property holds.
-        detail: what was observed if it does not hold.
+        detail: what was observed if the property does not hold; otherwise empty.
     """
 
     family: str
     claim: str
-    held: bool
     detail: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Whether the property holds."""
+        return not self.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,25 +404,23 @@ def examine(pool: Pool) -> Iterator[Attempt]:
 def _tried(probe: Probe, pool: Pool, aims: Targets) -> Attempt:
     execution = _run(pool, aims.aim(probe.source))
     if isinstance(probe.sign, frozenset):
-        holds = execution.outcome in probe.sign
-        detail = f"the program ended as '{execution.outcome.value}'"
+        holds, detail = execution.outcome in probe.sign, _ended(execution)
     else:
         holds = not aims.shows(probe.sign, execution)
         detail = f"the program got {execution.texts[0]}" if probe.sign is Sign.ANSWER else probe.sign.value
-    return Attempt(probe.family, probe.claim, holds, "" if holds else detail)
+    return Attempt(probe.family, probe.claim, "" if holds else detail)
+
+
+def _ended(execution: Execution) -> str:
+    return f"the program ended as '{execution.outcome.value}'"
 
 
 def _neighbours(pool: Pool) -> Iterator[Attempt]:
     for what, leave, look in TRACES:
         _run(pool, f"def probe():\n    {leave}")
         trace = _run(pool, f"def probe():\n    return {look}").texts[0]
-        clean = trace == "None"
-        yield Attempt(
-            "neighbours",
-            f"a program leaves no trace in {what}",
-            clean,
-            "" if clean else f"the next program found {trace}",
-        )
+        detail = "" if trace == "None" else f"the next program found {trace}"
+        yield Attempt("neighbours", f"a program leaves no trace in {what}", detail)
 
 
 def _verdicts(pool: Pool) -> Iterator[Attempt]:
@@ -438,13 +428,11 @@ def _verdicts(pool: Pool) -> Iterator[Attempt]:
     check = Check(f"def check(candidate):\n    assert candidate() == '{gold}'  # GOLD-{gold}\n")
     for claim, source in FORGERIES:
         # Twice: the second run could use what the first run's check left behind.
-        resists = all(_run(pool, source, check).outcome is not Outcome.COMPLETED for _ in range(2))
-        yield Attempt("verdict", claim, resists, "" if resists else "a wrong program passed")
-    outcome = _run(pool, f"def probe():\n    return '{gold}'", check).outcome
-    resists = outcome is Outcome.COMPLETED
-    yield Attempt(
-        "verdict", "a correct program passes", resists, "" if resists else f"it ended as '{outcome.value}'"
-    )
+        passed = any(_run(pool, source, check).outcome is Outcome.COMPLETED for _ in range(2))
+        yield Attempt("verdict", claim, "a wrong program passed" if passed else "")
+    execution = _run(pool, f"def probe():\n    return '{gold}'", check)
+    detail = "" if execution.outcome is Outcome.COMPLETED else _ended(execution)
+    yield Attempt("verdict", "a correct program passes", detail)
 
 
 def _workers(pool: Pool) -> Iterator[Attempt]:
@@ -459,15 +447,11 @@ def _workers(pool: Pool) -> Iterator[Attempt]:
         left = [
             pid for pid, descriptor in watched.items() if not select.select([descriptor], [], [], _DYING)[0]
         ]
-    yield Attempt(
-        "workers",
-        "all processes of a killed worker end",
-        not left,
-        f"the processes {left} are still running" if left else "",
-    )
+    detail = f"the processes {left} are still running" if left else ""
+    yield Attempt("workers", "all processes of a killed worker end", detail)
     execution = _run(pool, "def probe():\n    return 6 * 7")
-    replaced = execution.texts == ("42",)
-    yield Attempt("workers", "a killed worker is replaced", replaced, "" if replaced else execution.message)
+    detail = "" if execution.texts == ("42",) else execution.message or _ended(execution)
+    yield Attempt("workers", "a killed worker is replaced", detail)
 
 
 def descendants(pid: int) -> list[int]:

@@ -1,7 +1,8 @@
-"""Judging a file of completions: run every distinct program, record its verdict, retry failures, and count the results.
+"""Judging a file of completions: run every distinct program, record its verdict, and count the results.
 
 The file is read row by row, and a program is kept in memory only until it has run. An executor returns executions in
-any order. Only a small record of each generation stays in memory. Failures are run again on fewer workers.
+any order. Only a small record of each generation stays in memory. Programs that timed out are run once more, on fewer
+workers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from sys import intern
 from typing import Final
 
 from merilo.atomic_write import replaced
@@ -26,11 +28,8 @@ from merilo.sandbox.problems import Census, Generation, Problem, read_completion
 from merilo.sandbox.program import Check, Execution, Outcome, Program, new_judge_seed
 from merilo.wording import listed
 
-#: Outcomes that a retry cannot change.
-SETTLED: Final = frozenset({Outcome.PASSED, Outcome.NOT_JUDGED, Outcome.SYNTAX_ERROR, Outcome.TOO_LONG})
-
 #: The verdict on a completion that is too long to be run.
-TOO_LONG: Final = Verdict(Outcome.TOO_LONG, "", 0, Outcome.TOO_LONG, 0)
+TOO_LONG: Final = Verdict(Outcome.TOO_LONG, "", 0, 0)
 
 #: The rule recorded for a generation that is too long to be read.
 UNREAD: Final = "too long: not read"
@@ -44,7 +43,6 @@ class Job:
         problems: by the text of their id.
         completions: the file.
         census: the counts from the first pass over the file.
-        retries: how often a failed program is run again; a time-out is always run again at least once.
         workers: how many programs run at a time on each machine; by default, one for each processor.
         judge_seed: the seed of the tests that checks draw at random; the same seed gives the same tests. By default, a
             new seed is drawn for each job, so that no program can know those tests.
@@ -53,16 +51,8 @@ class Job:
     problems: Mapping[str, Problem]
     completions: Path
     census: Census
-    retries: int = 0
     workers: int | None = None
     judge_seed: str = field(default_factory=new_judge_seed)
-
-    def is_due(self, verdict: Verdict) -> bool:
-        """Return whether a program must be run again."""
-        if verdict.outcome in SETTLED:
-            return False
-        tries = max(1, self.retries) if verdict.outcome is Outcome.TIMEOUT else self.retries
-        return verdict.attempts <= tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +79,9 @@ class Step:
     """Progress of a job.
 
     Attributes:
-        generations: generations finished, or programs retried, since the last step.
+        generations: generations finished, or programs run again, since the last step.
         total: the number of them in this part of the job.
-        quiet: whether this is the part that retries programs.
+        quiet: whether this is the part that repeats programs that timed out.
     """
 
     generations: int
@@ -108,7 +98,6 @@ class _Run:
     tell: Callable[[Step], None]
     entries: list[Entry] = field(default_factory=list)
     pending: dict[str, str] = field(default_factory=dict)
-    seen: dict[str, str] = field(default_factory=dict)
 
     def first_programs(self) -> Iterator[Program]:
         """Yield every distinct program that has no verdict yet, while reading the file."""
@@ -123,7 +112,7 @@ class _Run:
                 yield generation.problem.program(entry.key, source, judge_seed=self.job.judge_seed)
 
     def due_programs(self, due: Mapping[int, str]) -> Iterator[Program]:
-        """Read the file again and yield the programs to be retried; `due` maps rows to program keys."""
+        """Read the file again and yield the programs to be run again; `due` maps rows to program keys."""
         for generation in read_completions(self.job.completions, self.job.problems):
             if generation.row in due:
                 entry, source = self._entry(generation)
@@ -140,26 +129,27 @@ class _Run:
             self.tell(Step(1, total, quiet))
 
     def due(self) -> dict[int, str]:
-        """Return the keys of the programs to be retried, by the first row that holds each."""
-        programs = {}
-        seen = set()
+        """Return the keys of the programs that timed out and are to be run once more, by the first row of each."""
+        rows: dict[str, int] = {}
         for entry in self.entries:
-            if entry.key is not None and entry.key not in seen:
-                seen.add(entry.key)
-                if self.job.is_due(self.ledger.verdicts[entry.key]):
-                    programs[entry.row] = entry.key
-        return programs
+            if entry.key is not None:
+                rows.setdefault(entry.key, entry.row)
+        verdicts = self.ledger.verdicts
+        return {
+            row: key
+            for key, row in rows.items()
+            if verdicts[key].outcome is Outcome.TIMEOUT and verdicts[key].attempts == 1
+        }
 
     def _entry(self, generation: Generation) -> tuple[Entry, str]:
         extraction = generation.extraction()
         name = str(generation.problem.id)
         annotator = generation.annotator
         if annotator is not None:
-            annotator = self.seen.setdefault(annotator, annotator)
+            annotator = intern(annotator)
         if extraction is None:
             return Entry(generation.row, name, None, UNREAD, annotator), ""
-        key = program_key(name, extraction.source)
-        key = self.seen.setdefault(key, key)
+        key = intern(program_key(name, extraction.source))
         return Entry(generation.row, name, key, extraction.rule, annotator), extraction.source
 
 
@@ -196,7 +186,7 @@ def run_job(
     with jails.open(job.workers, quiet=False) as pool:
         run.take(pool.run(run.first_programs()), job.census.generations, quiet=False)
     ledger.sync()
-    while due := run.due():
+    if due := run.due():
         with jails.open(job.workers, quiet=True) as pool:
             run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
         ledger.sync()
@@ -246,23 +236,6 @@ class ProblemTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
-    """Effect of the retries, counted in distinct programs.
-
-    Attributes:
-        timeouts: retried programs whose first run timed out.
-        timeouts_passed: those time-outs that passed in a retry, with fewer workers running.
-        failures: retried programs whose first run failed in another way.
-        failures_passed: those failures that passed in a retry: the programs or their tests are flaky.
-    """
-
-    timeouts: int
-    timeouts_passed: int
-    failures: int
-    failures_passed: int
-
-
-@dataclass(frozen=True, slots=True)
 class JobTally:
     """The counts of a judged job.
 
@@ -272,14 +245,16 @@ class JobTally:
         programs: the number of distinct programs.
         repeated: the number of generations whose program equals that of an earlier generation of their problem; each
             still counts as a sample.
-        retries: the effect of the retries.
+        timeouts: the number of distinct programs that timed out and were run again.
+        timeouts_passed: the number of these that passed then, with fewer workers running.
     """
 
     problems: tuple[ProblemTally, ...]
     rules: Counter[str]
     programs: int
     repeated: int
-    retries: Retries
+    timeouts: int
+    timeouts_passed: int
 
     @property
     def generations(self) -> int:
@@ -350,20 +325,8 @@ def tally_job(
     keys = {entry.key for entry in entries if entry.key is not None}
     answered = tuple(tally for tally in tallies.values() if tally.generations)
     repeated = sum(entry.key is not None for entry in entries) - len(keys)
-    return JobTally(answered, rules, len(keys), repeated, _retries([verdicts[key] for key in keys]))
-
-
-def _retries(verdicts: Iterable[Verdict]) -> Retries:
-    again = [verdict for verdict in verdicts if verdict.attempts > 1]
-    counts = Counter(
-        (verdict.first is Outcome.TIMEOUT, verdict.outcome is Outcome.PASSED) for verdict in again
-    )
-    return Retries(
-        timeouts=counts[True, True] + counts[True, False],
-        timeouts_passed=counts[True, True],
-        failures=counts[False, True] + counts[False, False],
-        failures_passed=counts[False, True],
-    )
+    again = [verdicts[key].outcome for key in keys if verdicts[key].attempts > 1]
+    return JobTally(answered, rules, len(keys), repeated, len(again), again.count(Outcome.PASSED))
 
 
 def unanswered(counts: Mapping[str, int]) -> str | None:

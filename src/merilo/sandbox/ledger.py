@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
+from sys import intern
 from typing import IO, Final
 
 from merilo.errors import InputError, OutputError, UsageError
@@ -80,14 +81,12 @@ class Verdict:
         outcome: the outcome of the latest run.
         error: the error of the latest run.
         attempts: how often the program was judged.
-        first: the outcome of the first run.
         position: the byte offset of its latest line in the ledger.
     """
 
     outcome: Outcome
     error: str
     attempts: int
-    first: Outcome
     position: int
 
 
@@ -95,8 +94,7 @@ class Ledger:
     """The verdicts of one job.
 
     Args:
-        stream: the file, open for reading and appending, positioned after its last complete line.
-        verdicts: the verdicts already in the file, by program key.
+        stream: the file, open for reading and appending.
         header: the file's first line.
         path: the file's path, for messages; `None` for a temporary file.
 
@@ -106,21 +104,14 @@ class Ledger:
         resumed: how many programs already had a verdict when the ledger was opened.
     """
 
-    def __init__(
-        self,
-        stream: IO[bytes],
-        verdicts: dict[str, Verdict],
-        header: Mapping[str, Json],
-        path: Path | None = None,
-    ) -> None:
+    def __init__(self, stream: IO[bytes], header: Mapping[str, Json], path: Path | None = None) -> None:
         self._stream = stream
         self._path = path
         self._unsynced = 0
         self._synced = time.monotonic()
-        self._interned: dict[str, str] = {}
-        self.verdicts = verdicts
+        self.verdicts: dict[str, Verdict] = {}
         self.header = header
-        self.resumed = len(verdicts)
+        self.resumed = 0
 
     def append(self, problem: str, execution: Execution) -> None:
         """Append the verdict on a program, its judged execution, whose id is the program's key.
@@ -186,9 +177,8 @@ class Ledger:
 
     def _record(self, key: str, outcome: Outcome, error: str, position: int) -> None:
         before = self.verdicts.get(key)
-        attempts, first = (1, outcome) if before is None else (before.attempts + 1, before.first)
-        error = self._interned.setdefault(error, error)
-        self.verdicts[key] = Verdict(outcome, error, attempts, first, position)
+        attempts = 1 if before is None else before.attempts + 1
+        self.verdicts[key] = Verdict(outcome, intern(error), attempts, position)
 
     def replay(self, lines: Iterator[tuple[int, dict[str, Json]]], path: Path) -> None:
         """Load the verdicts that an earlier process wrote.
@@ -224,10 +214,10 @@ def open_ledger(
     header = {"format": FORMAT, **header, **chosen}
     if path is None:
         with tempfile.TemporaryFile() as stream:
-            yield Ledger(stream, {}, header)
+            yield Ledger(stream, header)
         return
     with _locked(path) as stream:
-        ledger = Ledger(stream, {}, header, path)
+        ledger = Ledger(stream, header, path)
         size = os.fstat(stream.fileno()).st_size
         if size == 0 or _has_cut_header(stream):
             stream.truncate(0)

@@ -36,6 +36,9 @@ _LONGEST_COMMENT: Final = 0xFFFF
 _METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED: Final = 0x1
 
+#: What `zipfile` raises for a broken archive.
+_BROKEN: Final = (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError)
+
 _NOT_ZIP: Final = Text("it is not a ZIP file, or it is truncated")
 _TOO_MANY: Final = Text("it has more than {most:# file|# files}", most=MAX_ENTRIES)
 
@@ -76,18 +79,9 @@ class Archive:
         try:
             with self._zip.open(info) as stream:
                 content = stream.read(info.file_size + 1)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            OSError,
-            EOFError,
-            RuntimeError,
-            ValueError,
-            NotImplementedError,
-        ) as error:
-            raise ArchiveError(
-                Text("the file {name} is damaged", name=shown(path)), file=self.file
-            ) from error
+        except (*_BROKEN, zlib.error, RuntimeError) as error:
+            damaged = Text("the file {name} is damaged", name=shown(path))
+            raise ArchiveError(damaged, file=self.file) from error
         if len(content) != info.file_size:
             differs = Text(
                 "the size of the file {name} differs from the size that the archive states", name=shown(path)
@@ -112,26 +106,13 @@ def open_archive(path: Path) -> Iterator[Archive]:
     if not path.is_file():
         raise InputError("there is no such file", file=path)
     with path.open("rb") as stream:
-        opened, entries = _opened(stream, path)
+        try:
+            _check_directory(stream, path)
+            opened = zipfile.ZipFile(stream)
+        except (*_BROKEN, struct.error, OverflowError) as error:
+            raise ArchiveError(_NOT_ZIP, file=path) from error
         with opened:
-            yield Archive(str(path), entries, opened)
-
-
-def _opened(stream: IO[bytes], path: Path) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
-    try:
-        _check_directory(stream, path)
-        opened = zipfile.ZipFile(stream)
-    except (
-        zipfile.BadZipFile,
-        struct.error,
-        OSError,
-        EOFError,
-        NotImplementedError,
-        ValueError,
-        OverflowError,
-    ) as error:
-        raise ArchiveError(_NOT_ZIP, file=path) from error
-    return opened, _checked(opened.infolist(), path)
+            yield Archive(str(path), _checked(opened.infolist(), path), opened)
 
 
 def shown(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from merilo.datasets import Dataset
 from merilo.errors import InputError
@@ -16,23 +16,8 @@ from merilo.submissions.archive import shown
 from merilo.text import Given as GivenText
 from merilo.text import Text, joined
 
-Kind: TypeAlias = Literal[
-    "unreadable_zip",
-    "no_task",
-    "extension",
-    "unreadable_file",
-    "no_data_field",
-    "no_split",
-    "no_outputs_field_for_doc",
-    "no_meta_field_for_doc",
-    "no_id_field_for_doc",
-    "no_id",
-    "doc_output_type_error",
-    "doc_parse_output_error",
-]
-
 #: Kind -> its message; each error fills in `{what}`.
-_SENTENCES: Final[dict[Kind, Text]] = {
+_SENTENCES: Final = {
     "unreadable_zip": Text("the archive is refused: {what}"),
     "no_task": Text("the archive has no file {what} with answers to this dataset"),
     "extension": Text("the file {what} has the wrong extension: it must end in .json"),
@@ -69,7 +54,7 @@ class Fault:
         id: the item, if it is known.
     """
 
-    kind: Kind
+    kind: str
     what: Text | str = ""
     position: int | None = None
     turn: int | None = None
@@ -100,13 +85,9 @@ class Fault:
 
     def content(self) -> dict[str, Json]:
         """Return the error as JSON."""
-        content: dict[str, Json] = {"type": self.kind, "position": self.position, "turn": self.turn}
-        content |= {
-            "id": self.id,
-            "path": self.path,
-            "message": {"ru": self.message.ru, "en": self.message.en},
-        }
-        return {key: value for key, value in content.items() if value is not None}
+        place = {"position": self.position, "turn": self.turn, "id": self.id, "path": self.path}
+        known = {key: value for key, value in place.items() if value is not None}
+        return {"type": self.kind, **known, "message": {"ru": self.message.ru, "en": self.message.en}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +123,8 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
     try:
         return parse_json(content.decode("utf-8-sig"), file=file), None
     except UnicodeDecodeError as error:
-        return None, Fault(
-            "unreadable_file", Text("it is not UTF-8 text (byte {byte})", byte=error.start + 1)
-        )
+        encoded = Text("it is not UTF-8 text (byte {byte})", byte=error.start + 1)
+        return None, Fault("unreadable_file", encoded)
     except InputError as error:
         # The decoder explains more, but only in English.
         explained = GivenText({"en": f"it {error.message}", "ru": _why_not_json(error).ru})
@@ -250,7 +230,7 @@ class _Reader:
 
     def _note(
         self,
-        kind: Kind,
+        kind: str,
         what: Text | str,
         position: int | None = None,
         turn: int | None = None,
