@@ -1,6 +1,5 @@
 """Items that share a text: `--cluster` and the dataset's declaration, from the baseline to its comparison with models."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -17,21 +16,13 @@ TEXTS, EACH, PEOPLE, OVERLAP = 12, 4, 10, 5
 ITEM = ("--item", "text", "--item", "question")
 
 
-def table(path: Path, head: tuple[str, ...], rows: list[tuple]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([head, *rows])
-    return path
-
-
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """Twelve texts with four questions each; whole texts are hard for people and for the model."""
     rng = np.random.default_rng(3)
     answers, gold, model = [], [], []
     for item in range(TEXTS * EACH):
-        text = item // EACH
-        right = "A" if item % 2 else "B"
-        wrong = "B" if item % 2 else "A"
+        text, right, wrong = item // EACH, "BA"[item % 2], "AB"[item % 2]
         gold.append((item, f"question {item}", right))
         share = 0.95 - 0.4 * (text % 4 == 0)
         answers += [
@@ -39,9 +30,12 @@ def study(tmp_path: Path) -> Path:
             for person in rng.permutation(PEOPLE)[:OVERLAP]
         ]
         model.append((item, wrong if text % 4 == 1 else right))
-    table(tmp_path / "answers.csv", ("text", "question", "worker", "label"), answers)
-    table(tmp_path / "gold.csv", ("id", "question", "gold"), gold)
-    table(tmp_path / "model.csv", ("id", "answer"), model)
+    for name, head, rows in (
+        ("answers", ["text", "question", "worker", "label"], answers),
+        ("gold", ["id", "question", "gold"], gold),
+        ("model", ["id", "answer"], model),
+    ):
+        pl.DataFrame(rows, schema=head, orient="row").write_csv(tmp_path / f"{name}.csv")
     return tmp_path
 
 
@@ -139,32 +133,22 @@ def test_control_items_get_clusters_of_their_own() -> None:
 def test_a_custom_declaration_names_the_field(study: Path) -> None:
     text = "name: school\ntitle: School\nfields: [text, question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\ncluster: text\n"
     (study / "school.yaml").write_text(text, encoding="utf-8")
-    found = made(study, "--dataset", study / "school.yaml", "--json", "-").json
-    assert found["clusters"]["given_by"] == "dataset"
-    assert found["clusters"]["clusters"] == 12
+    found = made(study, "--dataset", study / "school.yaml", "--json", "-").json["clusters"]
+    assert (found["given_by"], found["clusters"]) == ("dataset", 12)
     data = [
-        {
-            "instruction": "",
-            "inputs": {"text": f"text {n // EACH}", "question": f"q{n}"},
-            "outputs": "A" if n % 2 else "B",
-            "meta": {"id": n, "book": n // 16},
-        }
+        {"instruction": "", "inputs": {"text": f"text {n // EACH}", "question": f"q{n}"}, "outputs": "BA"[n % 2],
+         "meta": {"id": n, "book": n // 16}}
         for n in range(48)
-    ]
+    ]  # fmt: skip
     (study / "test.json").write_text(json.dumps({"data": data}), encoding="utf-8")
     words = ("score", study / "model.csv", "--dataset", study / "school.yaml", "--data", study / "test.json")
-    scored = merilo(*words, "--json", "-").json
-    assert scored["clusters"] == {"field": "text", "clusters": 12}
-    assert "12 clusters of items" in scored["metrics"]["acc"]["interval"]
-    other = merilo(*words, "--cluster", "book", "--json", "-").json
-    assert other["clusters"] == {"field": "book", "clusters": 3}
-    assert "3 clusters of items" in other["metrics"]["acc"]["interval"]
+    for options, field, clusters in (((), "text", 12), (("--cluster", "book"), "book", 3)):
+        scored = merilo(*words, *options, "--json", "-").json
+        assert scored["clusters"] == {"field": field, "clusters": clusters}
+        assert f"{clusters} clusters of items" in scored["metrics"]["acc"]["interval"]
     wrong = merilo(*words, "--cluster", "txt")
     assert wrong.status == 2
-    assert (
-        "there is no field 'txt' (did you mean 'text'? choose from: text, question, id, book)"
-        in wrong.complaint
-    )
+    assert "no field 'txt' (did you mean 'text'? choose from: text, question, id, book)" in wrong.complaint
 
 
 def test_equivalence_needs_ten_clusters(study: Path) -> None:

@@ -1,11 +1,11 @@
 """The estimate for the whole dataset: against the stratified estimator by hand, scikit-learn, and wrong weights."""
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
@@ -27,34 +27,24 @@ def study(
     seed: int = 0,
 ) -> tuple[Path, Path, Path]:
     """A dataset with a domain, a sample with ten items of each, and five answers to each of these."""
-    rng = np.random.default_rng(seed)
-    items = [
-        {"inputs": {"task": f"{domain} {n}"}, "outputs": labels[n % len(labels)], "meta": {"id": f"{domain}{n}", "domain": domain}}
-        for domain, size in SIZES.items()
-        for n in range(size)
+    rng, taken = np.random.default_rng(seed), drawn or dict.fromkeys(SIZES, 10)
+    sample = [(name, n, labels[n % len(labels)]) for name in SIZES for n in range(taken[name])]
+    answers = [
+        (f"{name} {n}", f"p{who}", gold if rng.random() < HARD[name] else str(rng.choice([*labels.replace(gold, "")])))
+        for name, n, gold in sample
+        for who in rng.permutation(people)[:5]
     ]  # fmt: skip
-    taken = drawn or dict.fromkeys(SIZES, 10)
-    sample = [
-        one for one in items if int(one["inputs"]["task"].split()[1]) < taken.get(one["meta"]["domain"], 0)
-    ]
-    with (folder / "answers.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["task", "annotator", "answer"])
-        for one in sample:
-            for person in rng.permutation(people)[:5]:
-                right = rng.random() < HARD[one["meta"]["domain"]]
-                wrong = [label for label in labels if label != one["outputs"]]
-                writer.writerow(
-                    [one["inputs"]["task"], f"p{person}", one["outputs"] if right else rng.choice(wrong)]
-                )
-    entries = [{"instruction": "{task}", **one} for one in sample]
+    entries = [
+        {"instruction": "{task}", "inputs": {"task": f"{name} {n}"}, "outputs": gold, "meta": {"id": f"{name}{n}", "domain": name}}
+        for name, n, gold in sample
+    ]  # fmt: skip
+    weights = [(f"{name}{n}", f"domain={name}", SIZES[name] / taken[name]) for name, n, _ in sample]
+    for file, columns, rows in (
+        ("answers.csv", ["task", "annotator", "answer"], answers),
+        ("weights.csv", ["id", "stratum", "weight"], weights),
+    ):
+        pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / file)
     (folder / "sample.json").write_text(json.dumps({"data": {"test": entries}}))
-    with (folder / "weights.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "stratum", "weight"])
-        for one in sample:
-            domain = one["meta"]["domain"]
-            writer.writerow([one["meta"]["id"], f"domain={domain}", SIZES[domain] / taken[domain]])
     return folder / "answers.csv", folder / "sample.json", folder / "weights.csv"
 
 

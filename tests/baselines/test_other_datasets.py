@@ -87,15 +87,15 @@ def test_the_command_names_them_and_its_folder_verifies(files: dict[str, Path], 
     assert any(one["name"].endswith("reliable") for one in moved)
 
 
-def test_other_datasets_without_common_annotators_are_refused(files: dict[str, Path], tmp_path: Path) -> None:
-    strangers = table(tmp_path / "strangers.csv", [("x", "zoe", "1")])
-    done = run("baseline", files["pool"], "--other", strangers)
-    assert done.status == 1
-    assert "no annotator of this study is in" in done.err
-    assert "--other FILE matches annotators by their ids" in done.err
-
-
-def test_without_gold_the_annotators_are_named_too(files: dict[str, Path], tmp_path: Path) -> None:
+def test_strangers_are_refused_and_without_gold_the_annotators_are_named_too(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    refused = run(
+        "baseline", files["pool"], "--other", table(tmp_path / "strangers.csv", [("x", "zoe", "1")])
+    )
+    assert refused.status == 1
+    assert "no annotator of this study is in" in refused.err
+    assert "--other FILE matches annotators by their ids" in refused.err
     done = run("baseline", files["pool"], "--other", files["words"], "--out", tmp_path / "out")
     assert done.status == 0, done.err
     assert "less than 90 % as often as the others do" in (tmp_path / "out" / "report.html").read_text("utf-8")

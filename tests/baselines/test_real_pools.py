@@ -73,14 +73,10 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
 
     def gold_file(word_field: str, pronoun_field: str) -> Path:
         items = [
-            {
-                "instruction": "{text}",
-                "inputs": {"text": text, word_field: word, pronoun_field: pronoun},
-                "outputs": "Да",
-                "meta": {"id": number},
-            }
+            {"instruction": "{text}", "inputs": {"text": text, word_field: word, pronoun_field: pronoun}, "outputs": "Да",
+             "meta": {"id": number}}
             for number, (text, word, pronoun) in enumerate(sorted(shown))
-        ]
+        ]  # fmt: skip
         path = tmp_path / f"{word_field}.json"
         path.write_text(json.dumps({"data": {"test": items}}, ensure_ascii=False), encoding="utf-8")
         return path
