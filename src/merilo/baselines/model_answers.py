@@ -99,11 +99,7 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
 
 
 def samples_of(
-    records: Iterable[ItemAnswer],
-    crowd: Crowd,
-    model: str,
-    file: Path,
-    log: ItemAnswers | None = None,
+    records: Iterable[ItemAnswer], crowd: Crowd, model: str, file: Path, log: ItemAnswers | None = None
 ) -> Samples:
     """Bring a model's answers to the spelling of the annotators' answers.
 
