@@ -338,7 +338,7 @@ _POINTS = "metrics/test_exam.py::test_"
 _PASS = "metrics/test_pass_at_k.py::test_"
 _PAIRS = "baselines/test_real_pools.py::test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones"
 _ARMS = "baselines/test_arms.py::test_"
-_DRAW = "studies/test_question_sampling.py::test_"
+_DRAW = "studies/test_drawing.py::test_"
 _EXPERTS = "test_expert_road.py::test_"
 _CLOSED = "reports/test_withheld_gold.py::test_"
 _BENCHMARK = (
@@ -377,7 +377,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     # The classifiers' weights cannot be loaded here: the formula is shown, and the loading code on small models (marked `torch`).
     "000.43": ("metrics/test_detox.py::test_j_multiplies_before_it_averages",
                "metrics/test_detox.py::test_batches_give_what_each_sentence_gives_alone"),
-    "000.44": ("studies/test_ethics_road.py::test_the_fifteen_correlations_are_in_every_result", _ROAD),
+    "000.44": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations", _ROAD),
     "000.45": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations",),
     "000.46": (_FIGURES, "cli/test_code_score.py::test_a_k_may_be_given_several_times_and_in_lists"),
     "000.47": (_SOURCES, _FIGURES),

@@ -10,7 +10,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from browser import opened_browser
 from every import every
 from study_people import bundled_study, study_of
 
@@ -320,36 +319,3 @@ def test_wrong_wishes_are_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'А' wrote all items"):
         export_study(single, "table", tmp_path / "none", arm="experts")
     assert not (tmp_path / "none").exists()
-
-
-SHOWN = "</div></crowd-form><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">${prompt_2}"
-
-
-def test_hostile_text_is_shown_and_not_run_in_a_browser(tmp_path: Path) -> None:
-    items = [Item(n, "{text}{topic}", {"text": f"{n}{SHOWN}", "topic": ""}, "a", {"id": n}) for n in (1, 2)]
-    folder = study_of(
-        tmp_path / "study", items, [], dataset_name="chegeka", page=2, training=[Item(3, "{text}{topic}", {"text": SHOWN, "topic": ""}, SHOWN, {"id": 3})],
-        instruction=f"{SHOWN}\n\n```text\n{SHOWN}\n```\n",
-    )  # fmt: skip
-    export_study(folder, "mturk", tmp_path / "out")
-    table = next(csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.csv").read_text("utf-8"))))
-    layout = (tmp_path / "out" / "layout.html").read_text("utf-8")
-    layout = re.sub(r"^<script src=.*</script>\n", "", layout)
-    pages = {
-        "layout": re.sub(r"\$\{(\w+)\}", lambda found: table[found[1]], layout),
-        "training": (tmp_path / "out" / "training.html").read_text("utf-8"),
-    }
-    with opened_browser() as browser:
-        for name, text in pages.items():
-            page = browser.new_page()
-            asked: list[str] = []
-            page.on("request", lambda request, asked=asked: asked.append(request.url))
-            page.set_content(text)
-            page.wait_for_load_state()
-            assert page.title() != "run", name
-            assert not asked, name
-            shown = page.inner_text("body")
-            assert SHOWN in shown, name
-            if name == "layout":
-                assert [page.locator(".prompt").nth(at).inner_text()[:1] for at in (0, 1)] == ["1", "2"]
-            page.close()

@@ -55,6 +55,17 @@ class Room:
         return {str(path): path.read_bytes() for path in (self.path / "study").rglob("*") if path.is_file()}
 
 
+def edited(path: Path, edit: Callable[[list[dict[str, str]]], object], delimiter: str = ",") -> Path:
+    """The same table after an edit of its rows."""
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig")), delimiter=delimiter))
+    edit(rows)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
 @every("platform", PLATFORMS)
 def test_importing_again_changes_nothing(platform: str, tmp_path: Path) -> None:
     room = Room(tmp_path / platform, platform)
@@ -189,17 +200,14 @@ def test_a_file_without_the_ids_of_tasks_is_refused(tmp_path: Path) -> None:
 def test_training_and_rejected_rows_are_counted_and_are_no_answers(tmp_path: Path) -> None:
     room = Room(tmp_path, training=True)
     (taught,) = study_tasks(room.folder).training
-    rows = list(csv.DictReader(io.StringIO(room.file().read_text("utf-8")), delimiter="\t"))
-    rows[1]["ASSIGNMENT:status"] = "REJECTED"
-    rows[2]["ASSIGNMENT:status"] = "SKIPPED"
-    rows[3]["INPUT:task"] = taught.id
-    rows[4]["OUTPUT:answer"] = ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), delimiter="\t", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    (tmp_path / "a.tsv").write_text(text.getvalue(), "utf-8")
-    (one,) = import_files(room.folder, [tmp_path / "a.tsv"]).added
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        rows[1]["ASSIGNMENT:status"] = "REJECTED"
+        rows[2]["ASSIGNMENT:status"] = "SKIPPED"
+        rows[3]["INPUT:task"] = taught.id
+        rows[4]["OUTPUT:answer"] = ""
+
+    (one,) = import_files(room.folder, [edited(room.file(), edit, "\t")]).added
     assert dict(one.left_out) == {"not_submitted": 1, "rejected": 1, "training": 1}
     assert one.answers == one.rows - 3
     responses = study_responses(room.folder)
@@ -264,39 +272,25 @@ def test_an_import_that_was_interrupted_is_repaired_by_the_next(
 def test_answers_of_mechanical_turk_are_read_from_json_too(form: str, tmp_path: Path) -> None:
     """Amazon's form element writes all answers of a page in one column, radio buttons as true and false."""
     room = Room(tmp_path / form, "mturk", page=3)
-    plain = room.file(name="plain-")
-    rows = list(csv.DictReader(io.StringIO(plain.read_text("utf-8"))))
-    for row in rows:
-        given = {
-            name.removeprefix("Answer."): row.pop(name) for name in list(row) if name.startswith("Answer.")
-        }
-        given = {name: answer for name, answer in given.items() if answer}
-        both = {name: {label: label == answer for label in "01"} for name, answer in given.items()}
-        row["Answer.taskAnswers"] = json.dumps([given if form == "label" else both])
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
     other = Room(tmp_path / form / "other", "mturk", page=3)
-    (tmp_path / form / "json.csv").write_text(text.getvalue(), "utf-8")
-    import_files(room.folder, [plain])
-    import_files(other.folder, [tmp_path / form / "json.csv"])
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        for row in rows:
+            given = {name: row.pop(name) for name in list(row) if name.startswith("Answer.")}
+            given = {name.removeprefix("Answer."): answer for name, answer in given.items() if answer}
+            both = {name: {label: label == answer for label in "01"} for name, answer in given.items()}
+            row["Answer.taskAnswers"] = json.dumps([given if form == "label" else both])
+
+    import_files(room.folder, [room.file()])
+    import_files(other.folder, [edited(room.file(), edit)])
     assert other.answers == room.answers
 
 
 def test_pay_is_that_of_the_plan_where_the_platform_does_not_state_it(tmp_path: Path) -> None:
     room = Room(tmp_path, "table", page=3)
-    path = room.file()
-    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
-    for row in rows:
-        row["reward"] = ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), "utf-8")
+    path = edited(room.file(), lambda rows: [row.update(reward="") for row in rows])
     made = import_files(room.folder, [path])
-    assert made.imports.tables["people"].planned_pay == len(rows)
+    assert made.imports.tables["people"].planned_pay == made.added[0].rows
     rewards = {(row["page"], row["reward"]) for row in map(json.loads, room.answers.splitlines())}
     assert {reward for _, reward in rewards} == {0.05, round(0.05 / 3, 10)}
 
@@ -366,19 +360,13 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:
     """Open answers have the option as a mark of its own, which takes the place of the answer."""
     folder, (path, *_) = _expert_files(tmp_path, "table", closed=False)
-    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
-    rows[0] |= {"answer": "", "mine": "true"}
-    rows[1] |= {"mine": "false"}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), "utf-8")
+    marks = [{"answer": "", "mine": "true"}, {"mine": "false"}]
+    edited(path, lambda rows: [row.update(mark) for row, mark in zip(rows, marks, strict=False)])
     import_files(folder, [path])
     answers = [
         json.loads(line)["answer"] for line in answers_file(folder, "experts").read_text("utf-8").splitlines()
     ]
-    assert sorted(answers) == sorted([MAY_BE_MINE, *["1"] * (len(rows) - 1)])
+    assert sorted(answers) == sorted([MAY_BE_MINE, *["1"] * (len(answers) - 1)])
 
 
 def test_the_option_counts_in_every_language(tmp_path: Path) -> None:
@@ -396,13 +384,9 @@ def test_label_studio_and_mechanical_turk_marks_are_read_as_the_option(tmp_path:
     import_files(folder, [path])
     assert answers_file(folder, "experts").read_text("utf-8").count(MAY_BE_MINE) == 1
     folder, (path, *_) = _expert_files(tmp_path / "mturk", "mturk", closed=False)
-    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
-    for number, row in enumerate(rows):
-        row["Answer.mine_1"] = "true" if number == 0 else ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), "utf-8")
+    edited(
+        path,
+        lambda rows: [row.update({"Answer.mine_1": "" if at else "true"}) for at, row in enumerate(rows)],
+    )
     import_files(folder, [path])
     assert answers_file(folder, "experts").read_text("utf-8").count(MAY_BE_MINE) == 1

@@ -32,6 +32,7 @@ from merilo.errors import for_command_line
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.text import Text
+from merilo.wording import listed
 
 if TYPE_CHECKING:
     from merilo.site.offline_pages import ExportedPages
@@ -178,14 +179,6 @@ def export_(
     arm: ArmOption = None,
     language: LanguageOption = None,
     media_url: MediaOption = "",
-    author_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD",
-            help="The field of meta with an item's authors. Default: author, authors, created_by, expert "
-            "or annotator.",
-        ),
-    ] = None,
     expert: Annotated[
         list[str] | None,
         typer.Option(
@@ -211,6 +204,7 @@ def export_(
     """
     from merilo.cli.study_table import show_export, show_pages  # noqa: PLC0415 - the help needs no writers
     from merilo.studies.study_export import export_study  # noqa: PLC0415
+    from merilo.studies.study_tasks import AUTHOR_FIELDS  # noqa: PLC0415
 
     folder = open_study(study)
     check_places(_files(folder), json_to, out, force=force)
@@ -219,15 +213,16 @@ def export_(
         deliver(json_to, pages.to_dict, partial(show_pages, pages, out))
         return 0
     export = export_study(
-        folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
-        experts=expert or (), domains=domain or (), force=force,
+        folder, platform, out, arm=arm, language=language, media_url=media_url, experts=expert or (),
+        domains=domain or (), force=force,
     )  # fmt: skip
     _warn_unfrozen(folder)
     if export.author_field is None and folder.plan.arms[export.arm].skip_own:
         say(
             Text(
-                "the authors of the items are not known, so every expert gets all items and marks their own: "
-                "name the field of meta with --author-field"
+                "the authors of the items are not known (no field of meta is called {fields}), so every expert gets "
+                "all items and marks their own",
+                fields=listed(AUTHOR_FIELDS),
             )
         )
     deliver(json_to, export.to_dict, partial(show_export, export, out))

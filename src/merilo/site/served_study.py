@@ -22,7 +22,6 @@ from merilo.metrics.squad import best_f1
 from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import key_of
 from merilo.site.task_rules import TaskRules
-from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import PEOPLE_FILE, Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder, refuse_changed
@@ -272,7 +271,12 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         folder=folder,
         tasks=tasks,
         rules=_rules(plan, group, asked),
-        instructions={language: _instruction(folder, arm, key, language, asked.tests) for language in plan.languages},
+        instructions={
+            language: instruction_body(
+                Outgoing(study=key, folder=folder, arm=group, language=language, tests=asked.tests)
+            )
+            for language in plan.languages
+        },
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=asked.ids.key,
         preview=preview,
@@ -299,19 +303,3 @@ def _rules(plan: Study, arm: Arm, asked: StudyTasks) -> TaskRules:
         dialogues=any(task.dialogue for task in asked.tests),
         on_screen=1 if any(task.dialogue for task in asked.tests) else arm.items_on_screen,
     )
-
-
-def _instruction(
-    folder: StudyFolder, arm: str, key: str, language: Language, tests: tuple[StudyTask, ...]
-) -> str:
-    group = folder.plan.arms[arm]
-    page = Outgoing(
-        study=key,
-        title=folder.plan.study,
-        language=language,
-        instruction=html_of(folder.instruction(language)),
-        tests=tests,
-        limits=group.limits,
-        mine=SKIP_OWN[language] if group.skip_own else "",
-    )
-    return instruction_body(page)

@@ -27,7 +27,7 @@ from merilo.studies.instruction import (
     write_instruction,
     written_examples,
 )
-from merilo.studies.item_fields import grouping_fields
+from merilo.studies.item_fields import grouping_fields, value_of
 from merilo.studies.known_answers import (
     ComparedShare,
     choose_controls,
@@ -54,9 +54,9 @@ from merilo.studies.plan_types import (
     Study,
     TrainingPlan,
 )
-from merilo.studies.question_sampling import value_of
 from merilo.studies.study_folder import StudyFolder, item_lines
 from merilo.studies.study_source import (
+    DECLARATION_FILE,
     JUDGED,
     StudySource,
     comparable,
@@ -69,8 +69,6 @@ from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv
 from merilo.text import Language
 from merilo.wording import listed, shown
 
-#: The declaration of a custom dataset, copied into the study's folder.
-DECLARATION_FILE: Final = "dataset.yaml"
 #: The guide's set of questions for one expert.
 EXPERT_ITEMS: Final = 100
 

@@ -209,3 +209,9 @@ def _range(low: float, high: float, *, first: bool, whole: bool) -> str:
         start = low if first else low + 1
         return f"{start:.0f}" if start == high else f"{start:.0f} to {high:.0f}"
     return f"{low:.4g} to {high:.4g}" if first else f"above {low:.4g} to {high:.4g}"
+
+
+def value_of(item: Item, field: str) -> object:
+    """Return an item's value of a field; several values as one text. `None` if the item has none."""
+    value = item.value(field)
+    return ", ".join(map(str, value)) if isinstance(value, list) else value

@@ -24,6 +24,9 @@ from merilo.atomic_write import guarded_text
 from merilo.datasets.rendering import Media
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
+from merilo.studies.instruction import SKIP_OWN, html_of
+from merilo.studies.plan_types import Arm
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved, pages
 from merilo.text import Language, Text
 
@@ -84,34 +87,36 @@ class Outgoing:
     """The tasks of a study for one group of annotators, or for one expert.
 
     Attributes:
-        study: the study's id, which every task carries.
-        title: the name of the project on the platform.
+        study: the id of the study and the group, which every task carries.
+        folder: the study.
+        arm: the group.
         language: the language of the instruction and of the page.
-        instruction: the instruction as HTML without scripts.
         tests: the items of the test.
         controls: the control items.
         training: the training items.
-        page: tasks on a page.
-        reward: the pay for a page; `None` if it is not decided.
-        limits: the time limits in seconds, each once; empty without.
-        mine: the text of the option "skip the question, because I may have written it"; empty without the option.
         media_url: the address of the folder `samples/`; empty if media keep their paths.
         respondent: the expert whom the sheet is for; empty if anybody may answer.
     """
 
     study: str
-    title: str
+    folder: StudyFolder
+    arm: Arm
     language: Language
-    instruction: str
     tests: tuple[StudyTask, ...]
     controls: tuple[StudyTask, ...] = ()
     training: tuple[StudyTask, ...] = ()
-    page: int = 1
-    reward: float | None = None
-    limits: tuple[float, ...] = ()
-    mine: str = ""
     media_url: str = ""
     respondent: str = ""
+
+    @cached_property
+    def instruction(self) -> str:
+        """The instruction as HTML without scripts."""
+        return html_of(self.folder.instruction(self.language))
+
+    @property
+    def mine(self) -> str:
+        """The text of the option "skip the question, because I may have written it"; empty without the option."""
+        return SKIP_OWN[self.language] if self.arm.skip_own else ""
 
     @cached_property
     def mixed(self) -> list[StudyTask]:
@@ -148,7 +153,7 @@ class Outgoing:
     @property
     def untold_limit(self) -> str:
         """The time limit, or the longest of several, if the instruction does not state it; else empty."""
-        limit = f"{max(self.limits):g}" if self.limits else ""
+        limit = f"{max(self.arm.limits):g}" if self.arm.limits else ""
         stated = re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", self.instruction)
         return "" if stated else limit
 
@@ -269,8 +274,8 @@ def _toloka_project(outgoing: Outgoing) -> dict[str, Json]:
         "plugins": [{"type": "plugin.toloka", "layout": {"kind": "scroll", "taskWidth": 700}}],
     }
     return {
-        "public_name": outgoing.title,
-        "public_description": outgoing.title,
+        "public_name": outgoing.folder.plan.study,
+        "public_description": outgoing.folder.plan.study,
         "public_instructions": instruction_body(outgoing),
         "task_spec": {
             "input_spec": inputs,
@@ -363,7 +368,7 @@ def _plain_table(outgoing: Outgoing) -> str:
     marks = ["mine"] if outgoing.mine and not outgoing.labels else []
     choices = ["labels"] if outgoing.labels else []
     writer.writerow([*outgoing.shown(tasks[0]), *choices, *_FILLED, *marks])
-    for number, page in enumerate(pages(tasks, outgoing.page), start=1):
+    for number, page in enumerate(pages(tasks, outgoing.arm.items_per_page), start=1):
         for task in page:
             shown = [guarded_text(value) for value in outgoing.shown(task).values()]
             labels = [guarded_text(" | ".join(outgoing.labels))] if choices else []
@@ -408,12 +413,12 @@ def mturk_files(outgoing: Outgoing) -> dict[str, str]:
     that shows a text: markup characters, the dollar sign of placeholders and characters that the platform's
     CSV cannot hold are character references.
 
-    A page (HIT) is a row of the CSV and shows `outgoing.page` tasks. If the last page is shorter, it has a
+    A page (HIT) is a row of the CSV and shows `items_per_page` tasks. If the last page is shorter, it has a
     CSV and a layout of its own. No file holds a known answer: a browser would show it.
     """
     files = _pages(outgoing)
     del files["instruction.html"]
-    whole = pages(outgoing.mixed, outgoing.page)
+    whole = pages(outgoing.mixed, outgoing.arm.items_per_page)
     for size in dict.fromkeys(map(len, whole)):
         mark = "" if size == len(whole[0]) else f"-{size}"
         files[f"tasks{mark}.csv"] = _mturk_table(outgoing, [page for page in whole if len(page) == size])

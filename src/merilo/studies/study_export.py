@@ -16,13 +16,11 @@ from merilo.files import sha256
 from merilo.people.platforms import NAMES
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
-from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import author_field as usual_author_field
-from merilo.studies.study_tasks import in_domains, study_tasks
+from merilo.studies.study_tasks import author_field, in_domains, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -100,7 +98,6 @@ def export_study(
     arm: str | None = None,
     language: str | None = None,
     media_url: str = "",
-    author_field: str | None = None,
     experts: Sequence[str] = (),
     domains: Sequence[str] = (),
     force: bool = False,
@@ -114,7 +111,6 @@ def export_study(
         arm: the group of annotators; `people` by default.
         language: the language of the instruction; by default, the first of the plan.
         media_url: the address of the folder `samples/`, for datasets with pictures and sounds.
-        author_field: the field of `meta` that names the authors of an item; by default, one of the usual names.
         experts: experts who get a sheet; by default, all authors.
         domains: the domains whose items are written. By default, if the plan has domains, each expert gets
             those in which they wrote items; without known authors, each domain has a sheet.
@@ -130,13 +126,12 @@ def export_study(
         OutputError: the folder exists or cannot be written.
     """
     name, group = arm_of(folder, arm)
-    if (author_field or experts) and not group.skip_own:
-        option = argument("author_field") if author_field else argument("expert")
-        raise UsageError(f"{option} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
-    field = _author_field(folder, author_field) if group.skip_own else None
-    everybody = outgoing_study(
-        folder, platform, name, language=language, media_url=media_url, author_field=field
-    )
+    if experts and not group.skip_own:
+        raise UsageError(
+            f"{argument('expert')} needs an arm with skip_own: true in study.yaml, and '{name}' has none"
+        )
+    field = author_field(folder.items()) if group.skip_own else None
+    everybody = outgoing_study(folder, platform, name, language=language, media_url=media_url, authors=field)
     sheets: list[ExportedSheet] = []
     texts: dict[str, bytes] = {}
     cut = _cut(everybody, experts, domains, known=field is not None)
@@ -163,7 +158,7 @@ def outgoing_study(
     *,
     language: str | None = None,
     media_url: str = "",
-    author_field: str | None = None,
+    authors: str | None = None,
 ) -> Outgoing:
     """Return the tasks of a group of annotators as a platform shows them.
 
@@ -173,14 +168,14 @@ def outgoing_study(
         name: the group of annotators.
         language: the language of the instruction; by default, the first of the plan.
         media_url: the address of the folder `samples/`.
-        author_field: the field of `meta` that names the authors of an item; by default, authors are not known.
+        authors: the field of `meta` that names the authors of an item; by default, authors are not known.
 
     Raises:
         UsageError: the plan has no such language.
         DataError: the platform cannot show the tasks, or an item cannot be rendered.
     """
     arm = folder.plan.arms[name]
-    tasks = study_tasks(folder, author_field=author_field, arm=arm)
+    tasks = study_tasks(folder, author_field=authors, arm=arm)
     chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
     if language is not None and language not in folder.plan.instruction:
         raise UsageError(
@@ -189,32 +184,16 @@ def outgoing_study(
         )
     outgoing = Outgoing(
         study=tasks.ids.study(name),
-        title=folder.plan.study,
+        folder=folder,
+        arm=arm,
         language=chosen,
-        instruction=html_of(folder.instruction(chosen)),
         tests=tasks.tests,
         controls=tasks.controls,
         training=tasks.training,
-        page=arm.items_per_page,
-        reward=arm.pay.per_page,
-        limits=arm.limits,
-        mine=SKIP_OWN[chosen] if arm.skip_own else "",
         media_url=media_url,
     )
     _refuse_unfit(outgoing, platform)
     return outgoing
-
-
-def _author_field(folder: StudyFolder, named: str | None) -> str | None:
-    """Find the field of the authors; `None` if authorship is not known."""
-    items = folder.items()
-    there = {field for item in items for field in item.meta}
-    if named is not None and named not in there:
-        raise UsageError(
-            f"no item has a field '{named}' in meta (there are: {listed(sorted(there))})",
-            field=argument("author_field"),
-        )
-    return named or usual_author_field(items)
 
 
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:

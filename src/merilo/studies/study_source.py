@@ -7,7 +7,7 @@ offends nobody; the pairs that all three accept are kept. 1 accepts in every pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,16 +15,17 @@ from typing import Final
 
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
+from merilo.datasets.folders import META, is_folder_dataset, texts_in
 from merilo.datasets.own_items import own_file, read_splits
 from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.items import SUFFIXES, Item, Split, split_file
+from merilo.items import Item, Split, split_file
 from merilo.strict_json import Json, read_json
 from merilo.studies.plan_types import Audience
 from merilo.wording import shown
 
-_META: Final = "raw_dataset_meta.json"
-_DECLARATION: Final = "dataset.yaml"
+#: The declaration of an own dataset, in its folder and in that of a study.
+DECLARATION_FILE: Final = "dataset.yaml"
 _YAML: Final = (".yaml", ".yml")
 #: Splits of solved items that are not the test.
 _SHOTS: Final = ("shots", "train", "public_test")
@@ -71,9 +72,11 @@ def read_source(path: Path, *, name: str | None = None, audience: Audience | Non
         DataError: the split has no items.
     """
     folder = path if path.is_dir() else path.parent
-    meta = _metadata(folder) if (folder / _META).is_file() else None
+    meta = read_json(folder / META) if is_folder_dataset(folder) else {}
+    if not isinstance(meta, dict):
+        raise InputError("must be a JSON object", file=folder / META)
     declared, own = _declaration(path, folder, name, meta)
-    file = _items_file(path, declared, "test")
+    file = _items_file(path, declared)
     splits = read_splits(file, declared)
     wanted = "test" if "test" in splits or len(splits) != 1 else next(iter(splits))
     if wanted not in splits:
@@ -82,40 +85,25 @@ def read_source(path: Path, *, name: str | None = None, audience: Audience | Non
     if not test.items:
         raise DataError(f"the split '{wanted}' has no items", file=file)
     kind, reason = (audience, f"given by {argument('audience')}") if audience else _audience(declared, meta)
-    return StudySource(
-        file,
-        test,
-        _shots(file, declared, splits, wanted),
-        _with_prompts(declared, meta, folder),
-        own,
-        kind,
-        reason,
-    )
-
-
-def _metadata(folder: Path) -> Mapping[str, Json]:
-    content = read_json(folder / _META)
-    if not isinstance(content, dict):
-        raise InputError("must be a JSON object", file=folder / _META)
-    return content
+    shots = _shots(file, declared, splits, wanted)
+    return StudySource(file, test, shots, _with_prompts(declared, meta, folder), own, kind, reason)
 
 
 def _declaration(
-    path: Path, folder: Path, name: str | None, meta: Mapping[str, Json] | None
+    path: Path, folder: Path, name: str | None, meta: Mapping[str, Json]
 ) -> tuple[Dataset, Path | None]:
+    """Return the declaration, and its file if it is the author's own."""
     if name is None and path.suffix in _YAML:
         name = str(path)
+    if name is None and (folder / DECLARATION_FILE).is_file():
+        name = str(folder)
     if name is not None:
         named = Path(name)
-        if name.lower() in CATALOGUE or not named.exists():
-            return dataset(name), None
-        own = named / _DECLARATION if named.is_dir() else named
-        return dataset(name), own if own.is_file() else None
-    if (folder / _DECLARATION).is_file():
-        return dataset(str(folder / _DECLARATION)), folder / _DECLARATION
-    said = [str(meta["dataset_name"])] if meta and isinstance(meta.get("dataset_name"), str) else []
-    for known in (*said, path.stem, folder.resolve().name):
-        if known.lower() in CATALOGUE:
+        own = named / DECLARATION_FILE if named.is_dir() else named
+        return dataset(name), own if name.lower() not in CATALOGUE and own.is_file() else None
+    said = meta.get("dataset_name")
+    for known in (said, path.stem, folder.resolve().name):
+        if isinstance(known, str) and known.lower() in CATALOGUE:
             return CATALOGUE[known.lower()], None
     if said and path.is_dir():
         return dataset(str(path)), None
@@ -125,22 +113,14 @@ def _declaration(
     )
 
 
-def _items_file(path: Path, declared: Dataset, split: str) -> Path:
-    name = declared.name
-    if (path.is_dir() or path.suffix in _YAML) and (named := own_file(declared)) is not None:
-        return named
-    if path.suffix in _YAML:
-        return _items_file(path.parent, declared, split)
-    if not path.is_dir():
+def _items_file(path: Path, declared: Dataset) -> Path:
+    if not path.is_dir() and path.suffix not in _YAML:
         return path
-    for stem in dict.fromkeys((split, name)):
-        for suffix in SUFFIXES:
-            if (path / f"{stem}{suffix}").is_file():
-                return path / f"{stem}{suffix}"
-    splits = split_file(path, name, split)
-    if splits is None:
-        raise InputError(f"has no items: expected {split}.json", file=path)
-    return splits
+    folder = path if path.is_dir() else path.parent
+    file = own_file(declared) or split_file(folder, "test") or split_file(folder, declared.name)
+    if file is None:
+        raise InputError("has no items: expected test.json", file=folder)
+    return file
 
 
 def _shots(file: Path, declared: Dataset, splits: Mapping[str, Split], wanted: str) -> tuple[Item, ...]:
@@ -148,55 +128,43 @@ def _shots(file: Path, declared: Dataset, splits: Mapping[str, Split], wanted: s
     for other in _SHOTS:
         if other in splits and other != wanted:
             return splits[other].items
-    if file.stem.lower() != wanted.lower():
-        return ()
-    for other in _SHOTS:
+    for other in _SHOTS if file.stem.lower() == wanted.lower() else ():
         beside = split_file(file.parent, other, other)
         if beside is not None and beside != file:
-            other_splits = read_splits(beside, declared)
-            return next(iter(other_splits.values())).items if other_splits else ()
+            solved = next(iter(read_splits(beside, declared).values()), None)
+            return solved.items if solved else ()
     return ()
 
 
-def _audience(declared: Dataset, meta: Mapping[str, Json] | None) -> tuple[Audience, str]:
+def _audience(declared: Dataset, meta: Mapping[str, Json]) -> tuple[Audience, str]:
+    levels = {skill.casefold(): skill for skill in (*BASIC_SKILLS, EXPERT_SKILL)}
     for skills, where in (
-        (_texts((meta or {}).get("skills")), f"of {_META}"),
+        (texts_in(meta.get("skills")), f"of {META}"),
         (declared.skills, "of the dataset's declaration"),
     ):
-        known = {skill.casefold(): skill for skill in (*BASIC_SKILLS, EXPERT_SKILL)}
-        levels = [known[skill.casefold()] for skill in skills if skill.casefold() in known]
-        if EXPERT_SKILL in levels:
+        said = [levels[name] for skill in skills if (name := skill.strip().casefold()) in levels]
+        if EXPERT_SKILL in said:
             return "expert", f"the skill '{EXPERT_SKILL}' {where}"
-        if levels:
-            return "basic", f"the skill '{levels[0]}' {where}"
+        if said:
+            return "basic", f"the skill '{said[0]}' {where}"
     raise UsageError(
         f"the skills of {declared.title} do not say whom to ask ({', '.join(BASIC_SKILLS)} or {EXPERT_SKILL}): "
         f"give {argument('audience', 'basic')} or {argument('audience', 'expert')}"
     )
 
 
-def _texts(value: Json) -> Iterator[str]:
-    """Yield the texts of a value, such as skills that are grouped by category."""
-    if isinstance(value, str):
-        yield value.strip()
-    elif isinstance(value, list | dict):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-
-
-def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Path) -> Dataset:
+def _with_prompts(declared: Dataset, meta: Mapping[str, Json], folder: Path) -> Dataset:
     """Add the prompts of the metadata, to which the items of newer datasets refer by number."""
-    if prompts(declared) or meta is None or "prompts" not in meta:
+    styles = meta.get("prompts")
+    if prompts(declared) or styles is None:
         return declared
-    styles = meta["prompts"]
-    groups = styles if isinstance(styles, dict) else {"": styles}
     by_group: dict[str, tuple[str, ...]] = {}
-    for name, texts in groups.items():
+    for name, texts in (styles if isinstance(styles, dict) else {"": styles}).items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(
-                "must be a list of texts", file=folder / _META, field=f"prompts.{name}".rstrip(".")
+                "must be a list of texts", file=folder / META, field=f"prompts.{name}".rstrip(".")
             )
-        by_group[name] = tuple(str(text) for text in texts)
+        by_group[name] = tuple(map(str, texts))
     return replace(declared, prompts=by_group)
 
 
@@ -211,15 +179,13 @@ def comparable(items: Sequence[Item]) -> list[str]:
         >>> comparable([Item(1, "{a}", {"a": "Two  words"}), Item(2, "", "two words")])
         ['two words', 'two words']
     """
-    texts = []
-    for item in items:
-        parts = (
-            [item.inputs]
-            if isinstance(item.inputs, str)
-            else [str(item.inputs[key]) for key in sorted(item.inputs)]
-        )
-        texts.append(" ".join("\n".join(parts).split()).casefold())
-    return texts
+    texts = (
+        item.inputs
+        if isinstance(item.inputs, str)
+        else "\n".join(str(item.inputs[key]) for key in sorted(item.inputs))
+        for item in items
+    )
+    return [" ".join(text.split()).casefold() for text in texts]
 
 
 #: The dataset whose pairs people judge.

@@ -28,8 +28,8 @@ from merilo.datasets.rendering import (
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.strict_json import Json
+from merilo.studies.item_fields import value_of
 from merilo.studies.plan_types import Arm
-from merilo.studies.question_sampling import value_of
 from merilo.studies.study_folder import StudyFolder
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]

@@ -12,10 +12,9 @@ from merilo.atomic_write import guarded_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
-from merilo.studies.drawing import draw_balanced, post_stratify
-from merilo.studies.item_fields import KeptField, fields_of, grouping_fields
+from merilo.studies.drawing import draw_balanced, draw_evenly, post_stratify
+from merilo.studies.item_fields import KeptField, fields_of, grouping_fields, value_of
 from merilo.studies.plan_types import DrawnSubset
-from merilo.studies.question_sampling import draw_evenly, value_of
 from merilo.studies.study_folder import ItemWeight
 
 #: Datasets of up to so many items are asked whole.
