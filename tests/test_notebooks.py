@@ -1,9 +1,7 @@
 """The notebooks of the docs run from an empty folder, without a network."""
 
 import json
-import os
 import shlex
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +15,6 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 SLOW = "crowd-kit-and-merilo"
 
 
-@pytest.mark.parametrize("how", ["in this process", pytest.param("in a kernel", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     "path",
     [
@@ -26,10 +23,8 @@ SLOW = "crowd-kit-and-merilo"
     ],
 )
 @pytest.mark.usefixtures("offline")
-def test_a_notebook_runs_to_its_end(
-    path: Path, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kernel takes seconds to start, so `make test` runs the cells in its own process."""
+def test_a_notebook_runs_to_its_end(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells run in this process, because a kernel takes seconds to start."""
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
     monkeypatch.delenv("MERILO_POOLS", raising=False)
     transformer = pytest.importorskip("IPython.core.inputtransformer2", reason="IPython is not installed")
@@ -38,12 +33,6 @@ def test_a_notebook_runs_to_its_end(
     nbformat.validate(book)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in cells)
-    if how == "in a kernel":
-        nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
-        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-        nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-        return
     commands = transformer.TransformerManager()
     names: dict[str, object] = {"get_ipython": lambda: SimpleNamespace(system=command)}
     for cell in cells:

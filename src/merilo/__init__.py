@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
+    from merilo.reports.comparison_page import leaderboard as leaderboard
     from merilo.reports.folder import report as report
-    from merilo.reports.leaderboard import leaderboard as leaderboard
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.scores import score as score
@@ -41,7 +41,7 @@ _HOMES = {
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),
     "merilo.runs.model_run": ("run",),
-    "merilo.reports.leaderboard": ("leaderboard",),
+    "merilo.reports.comparison_page": ("leaderboard",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
     "merilo.runs.scores": ("score", "score_run"),

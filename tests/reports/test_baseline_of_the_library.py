@@ -66,22 +66,6 @@ def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_co
         assert given["answer"].null_count() == (given.height // 2 if logged else 0)
 
 
-def test_the_dictionary_is_the_json_of_the_command(study: Path) -> None:
-    export = study / "export.tsv"
-    told = run("baseline", export, "--dataset", "lcs", "--json", "-").json
-    assert json.loads(json.dumps(merilo.baseline(export, dataset="lcs").to_json())) == told
-
-
-def test_a_real_pool_gives_the_published_accuracy(pools: Path) -> None:
-    (export,) = (pools / "lcs").glob("*.tsv")
-    made = merilo.baseline(merilo.read_responses(export), dataset="lcs", min_votes=3, resolve="none")
-    acc = made.metrics["acc"]
-    assert round(acc.value, 3) == 0.704
-    assert acc.ci95.low < acc.value < acc.ci95.high
-    assert made.status == "rejected"
-    assert made.reasons
-
-
 @pytest.fixture
 def frame() -> pl.DataFrame:
     rows = [
@@ -165,14 +149,6 @@ def test_settings_are_given_together_or_by_name(frame: pl.DataFrame) -> None:
         merilo.UsageError, match=r"there is no setting 'min_vote' \(did you mean 'min_votes'\?"
     ):
         merilo.baseline(frame, gold=GOLD, min_vote=3)
-
-
-def test_an_existing_folder_is_not_replaced_unasked(frame: pl.DataFrame, tmp_path: Path) -> None:
-    made = merilo.baseline(frame, gold=GOLD)
-    made.save(tmp_path / "out")
-    with pytest.raises(merilo.OutputError, match="give force=True"):
-        made.save(tmp_path / "out")
-    made.save(tmp_path / "out", force=True)
 
 
 def test_models_are_compared_from_memory_as_from_a_file(frame: pl.DataFrame, tmp_path: Path) -> None:

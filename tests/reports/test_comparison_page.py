@@ -1,6 +1,7 @@
 """One page for a comparison and a leaderboard: the same rows, hostile names, a real browser; Markdown and LaTeX."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from html import unescape
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from accessibility import AccessibilityCheck
-from browser import opened_browser
+from browser import OUTSIDE, opened_browser
 from command import merilo
 from compared_pools import answers, asked, pools
 from compared_study import guesses, model, study
@@ -19,6 +20,7 @@ from hostile_text import HOSTILE
 from merilo import compare, leaderboard
 from merilo.errors import OutputError
 from merilo.items import Item, Split, write_splits
+from merilo.studies.study_folder import combined_hash
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +69,17 @@ def test_comparison_page_board_report_and_terminal_say_one_sentence(
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["rows"] == rows
 
 
+def options(folder: Path) -> list[object]:
+    return [
+        "baseline", folder / "answers.csv", "--platform", "table", "--item", "text", "--annotator", "annotator", "--answer",
+        "answer", "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", 2,
+    ]  # fmt: skip
+
+
 def test_the_report_of_a_baseline_has_the_rows_of_compare(tmp_path: Path) -> None:
     folder = study(tmp_path, people=12)
     file = model(tmp_path / "robot.csv", guesses())
-    done = merilo(
-        "baseline", tmp_path / "answers.csv", "--platform", "table", "--item", "text", "--annotator", "annotator",
-        "--answer", "answer", "--gold", tmp_path / "items.csv", "--gold-column", "gold", "--min-votes", 2,
-        "--model", file, "--out", tmp_path / "again", "--json", "-",
-    )  # fmt: skip
+    done = merilo(*options(tmp_path), "--model", file, "--out", tmp_path / "again", "--json", "-")
     assert done.status == 0, done.err
     page = unescape((tmp_path / "again" / "report.html").read_text(encoding="utf-8"))
     for ours, row in zip(done.json["models"], compare(folder, file).rows, strict=True):
@@ -82,6 +87,24 @@ def test_the_report_of_a_baseline_has_the_rows_of_compare(tmp_path: Path) -> Non
         del theirs["counted"]
         assert {**ours, "dataset": ""} == {**theirs, "dataset": ""}
         assert row.sentence.en in page
+    merilo("compare", folder, file, "--out", tmp_path / "page.html")
+    assert not re.search("[а-яё]", (tmp_path / "page.html").read_text(encoding="utf-8"), re.IGNORECASE)
+
+
+def test_the_margin_of_a_frozen_plan_beside_the_gold_is_planned(tmp_path: Path) -> None:
+    study(tmp_path, people=12, overlap=5)
+    file = model(tmp_path / "robot.csv", guesses(samples=3))
+    files = {"study.yaml": "0" * 64}
+    record = {
+        "date": "2026-01-02",
+        "hash": combined_hash(files),
+        "files": files,
+        "plan": {"baseline": {"margin": 0.5}},
+    }
+    (tmp_path / "frozen.json").write_text(json.dumps(record))
+    for row in merilo(*options(tmp_path), "--model", file, "--json", "-").json["models"]:
+        assert (row["margin"], row["verdict"]) == (0.5, "equal")
+        assert "margin planned on 2026-01-02" in row["sentence"]
 
 
 class Page(HTMLParser):
@@ -122,7 +145,7 @@ def test_no_name_of_a_model_or_dataset_runs_as_script(work: Path, board: Path, t
     for folder, shown in (("models", texts), ("datasets", [name, "<b onclick=alert(1)>"])):
         html = (tmp_path / folder / "index.html").read_text(encoding="utf-8")
         page = Page(html)
-        assert page.tags <= known.tags | {"ul", "li", "rect"}
+        assert page.tags <= known.tags | {"svg", "line", "circle", "rect"}
         assert page.attributes <= known.attributes
         assert all(text in "".join(page.texts) for text in shown)
 
@@ -153,7 +176,7 @@ def browser() -> Iterator[Any]:
 
 
 def names(page: Any) -> list[str]:
-    return page.locator("#board tbody:last-child th").all_inner_texts()
+    return page.locator(".board:visible tbody:last-child th").all_inner_texts()
 
 
 def test_columns_sort_people_stay_on_top_and_both_languages_are_accessible(browser: Any, board: Path) -> None:
@@ -170,13 +193,14 @@ def test_columns_sort_people_stay_on_top_and_both_languages_are_accessible(brows
     assert names(page) == by_value
     page.get_by_role("button", name="BPS").click()
     assert names(page) == by_value[::-1]
-    assert page.locator("th[aria-sort]").count() == 1
+    assert page.locator("th[aria-sort]:visible").count() == 1
     page.locator("label[for=in-ru]").click()
     page.get_by_role("button", name="модель").click()
     assert names(page) == ["best", "middling", "partial", "poor"]
-    assert page.locator("#board tbody").first.inner_text().startswith("люди, согласованный ответ")
-    assert "is below" not in page.locator("main").inner_text()
+    assert page.locator(".board:visible tbody").first.inner_text().startswith("люди, согласованный ответ")
+    assert "is below" not in page.locator("main:visible").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate(OUTSIDE) == []
     check(page, "Russian")
     assert not said
     check.passed(2)
@@ -189,7 +213,7 @@ def test_without_scripts_the_page_is_complete(browser: Any, board: Path) -> None
     assert names(page) == ["partial", "best", "middling", "poor"]
     assert page.get_by_role("button").count() == 0
     page.locator("label[for=in-ru]").click()
-    assert page.locator("h1").inner_text() == "Люди и модели"
+    assert page.locator("h1:visible").inner_text() == "Люди и модели"
     context.close()
 
 
@@ -218,6 +242,6 @@ def test_the_comparison_is_markdown_latex_and_csv(sources: list[Path], work: Pat
         texts[suffix] = (tmp_path / f"t.{suffix}").read_text(encoding="utf-8")
     sentence = compare(sources[0], file).rows[0].sentence.en
     assert texts["md"].startswith(sentence[:40])
-    assert "| under_score% | consensus | 0.975 | 1.000 |" in texts["md"]
+    assert "| under_score% | consensus | 0.975 [" in texts["md"]
     assert r"under\_score\%" in texts["tex"]
-    assert texts["csv"].splitlines()[0].startswith("model,beside,people,score,difference")
+    assert texts["csv"].splitlines()[0].startswith('model,beside,people,"people, low","people, high",score')

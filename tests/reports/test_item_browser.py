@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 from browser import opened_browser
 from command import merilo
 from exports import row, toloka, written
+
+import merilo as library
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -144,6 +147,29 @@ def test_the_least_agreement_comes_first_if_asked(page) -> None:
 def test_a_link_leads_to_one_item(page, folder: Path) -> None:
     page.goto(f"{(folder / 'items.html').as_uri()}#item-3")
     assert page.evaluate("document.querySelector(':target').id") == "item-3"
+
+
+def test_options_carry_their_letters_and_the_right_one_is_marked(browser, tmp_path: Path) -> None:
+    declaration = "name: mine\ntitle: Mine\nfields: [question, option_a, option_b]\n"
+    (tmp_path / "mine.yaml").write_text(
+        declaration + "answer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
+    )
+    items = [
+        (f"question {n}", f"first {n}", f"second {n}", worker, "A", "AB"[n % 2])
+        for n in range(4)
+        for worker in "vwxyz"
+    ]
+    table = pl.DataFrame(items, ["question", "option_a", "option_b", "worker", "label", "gold"], orient="row")
+    read = library.read_responses(table.drop("gold"), item=["question", "option_a", "option_b"])
+    gold = table.select("question", "option_a", "option_b", "gold").unique()
+    library.baseline(read, dataset=str(tmp_path / "mine.yaml"), gold=gold).save(tmp_path / "out")
+    page = browser.new_page()
+    page.goto((tmp_path / "out" / "items.html").as_uri())
+    assert page.locator("#item-1 .inputs dt").all_inner_texts() == ["question", "A", "B"]
+    assert page.locator("#item-1 .inputs .right").inner_text() == "first 0 ✓ gold answer"
+    assert page.locator("#item-2 .inputs .right").inner_text() == "second 1 ✓ gold answer"
+    page.goto((tmp_path / "out" / "report.html").as_uri())
+    assert "question 1 │ A) first 1 │ B) second 1" in page.text_content("main")
 
 
 def test_the_page_speaks_russian(page) -> None:

@@ -11,8 +11,12 @@ from json_values import JSON
 
 from merilo.baselines.baseline import Baseline
 from merilo.errors import DataError, InputError
-from merilo.reports.dataset_card import _with_member, human_values, metadata_with_human_benchmark
-from merilo.reports.estimates import display_names
+from merilo.reports.dataset_card import (
+    _with_member,
+    display_names,
+    human_values,
+    metadata_with_human_benchmark,
+)
 
 LCS = {"acc": 0.5612349}
 STYLES = st.sampled_from(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import opened_browser
+from browser import OUTSIDE, opened_browser
 from command import merilo
 from exports import row, small_pool, toloka, written
 
@@ -126,6 +126,7 @@ def test_simulated_annotators_are_called_simulated(page, tmp_path: Path) -> None
     rows = [row("q", "A", f"simulated-careful-{n}") for n in range(5)]
     opened(page, report(tmp_path, rows))
     assert "simulated" in page.inner_text("header:visible")
+    assert page.locator(".badge.good").count() == 0
 
 
 def test_the_report_prints(page, tmp_path: Path) -> None:
@@ -144,7 +145,8 @@ def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
     assert "Точность согласованного ответа 21 разметчика — 1,000" in text
     assert "на 1 вопросе" in text
     assert "разметчики 21 исключено: 0" in text
-    assert "На 1 вопрос все ответили одинаково" in text
+    assert "Согласованный ответ получен: на 1 вопрос — единогласно" in text
+    assert "добавлено 1 контрольное задание с известным ответом; на него получен 21 ответ" in text
 
 
 def test_russian_has_one_term_for_one_thing() -> None:
@@ -169,19 +171,13 @@ def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
     failing = [row("control", "B", f"{'w' * 40}{person}", golden="A") for person in range(3)]
     rows = [*small_pool(), *failing, row("x" * 300, "no label", "w1" * 40, reward="a lot of money")]
     folder = tmp_path / ("a_folder_of_a_long_name" * 8)
-    opened(page, report(folder, rows, "--dataset", "ruworldtree", "--resolve", "none"))
+    opened(page, report(folder, rows, "--dataset", "ruworldtree", "--resolve", "none", "--by", "question"))
     page.set_viewport_size({"width": 360, "height": 700})
     for language in ("en", "ru"):
         page.click(f"label[for=in-{language}]")
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert page.evaluate(OUTSIDE) == []
     page.set_viewport_size({"width": 1000, "height": 900})
-
-
-def test_the_report_shows_an_item_and_the_methods(page, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
-    opened(page, report(tmp_path, small_pool(), "--gold", gold))
-    assert page.inner_text(".example dd") == "q0"
-    assert "Human performance was measured on" in page.inner_text("main:visible")
 
 
 def rendered(folder: Path, **files: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -100,7 +101,10 @@ def test_the_folder_has_at_most_sixteen_files_beside_raw_and_the_readme_names_ea
     for name in beside - {"README.md"}:
         assert f"`{name}`" in readme or f"`{name[:-5]}*.md`" in readme, name
     assert "# Human baseline" in readme
-    assert "# Оценка уровня человека" not in readme, "the items are English and there is no plan"
+    for name, data in contents(hb).items():
+        assert not re.search(
+            "[а-яё]|MERA|the benchmark|published (procedure|tables)", data.decode(), re.IGNORECASE
+        ), name
 
 
 def test_report_writes_the_same_folder_from_a_baseline(base: Path, tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ _SECTION = Section(
     ("form", "language", "shown"),
     [
         ("terminal", "en", ["│ acc      │ 0.725 [0.600, 0.800] │ 12.5% │ $2.50 │", " — │     — │", "- 3.1%"]),
-        ("html", "en", ['<td class="n">0.725 [0.600, 0.800]</td>', "<p>0.500</p>", "<li>3.1%</li>"]),
-        ("html", "ru", ['<td class="n">0,725 [0,600; 0,800]</td>', "<p>0,500</p>"]),
+        ("html", "en", ['<td class="n" data-head="estimate">0.725 [0.600,\xa00.800]</td>', "<p>0.500</p>", "<li>3.1%</li>"]),
+        ("html", "ru", ['<td class="n" data-head="оценка">0,725 [0,600;\xa00,800]</td>', "<p>0,500</p>"]),
         ("markdown", "en", ["| --- | ---: | ---: | ---: |\n| acc | 0.725 [0.600, 0.800] | 12.5% | $2.50 |"]),
         ("latex", "en", [r"\begin{tabular}{lrrr}", r"acc & 0.725 [0.600, 0.800] & 12.5\% & \$2.50 \\", r"f1\_macro"]),
         ("csv", "en", ['metric,estimate,"estimate, low","estimate, high",share,cost\nacc,0.725,0.6,0.8,0.125,2.5\n']),

@@ -15,6 +15,10 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
+#: Finds the charts that do not lie inside the width of the window, and the tables that have to be scrolled.
+OUTSIDE = """[...document.querySelectorAll("svg, .wide:has(.rows)")].filter(part => part.checkVisibility() && (
+    part.getBoundingClientRect().right > innerWidth || part.scrollWidth > part.clientWidth + 1)).map(part => part.outerHTML)"""
+
 
 @contextmanager
 def opened_browser() -> Iterator:

@@ -41,7 +41,7 @@ from merilo.strict_json import Json
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.reports.model_sections import ModelSections
+    from merilo.reports.comparison import ModelSections
     from merilo.reports.table import Form
 
 #: How many doubtful items the record names.

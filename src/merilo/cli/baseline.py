@@ -91,8 +91,11 @@ def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, 
         for finding in computed.findings:
             say(finding.sentence)
     else:
-        from merilo.reports.arm_tables import arm_sections  # noqa: PLC0415 - the JSON needs no texts
-        from merilo.reports.facts import PlannedBaseline, facts  # noqa: PLC0415 - as above
+        from merilo.reports.facts import (  # noqa: PLC0415 - as above
+            PlannedBaseline,
+            arm_sections,
+            facts,
+        )
 
         show_sections(
             [*facts(PlannedBaseline(computed), *(() if details else ("result",))), *arm_sections(computed)]

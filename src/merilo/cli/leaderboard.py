@@ -49,7 +49,7 @@ def board_of_people_and_models(
 
     Exit status 1: models answered other items than a baseline, and --force was not given.
     """
-    from merilo.reports.leaderboard import PAGE, leaderboard  # noqa: PLC0415 - slow
+    from merilo.reports.comparison_page import PAGE, leaderboard  # noqa: PLC0415 - slow
 
     with working(Text("Comparing people with models")):
         comparison = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)

@@ -140,7 +140,7 @@ def computed(study: StudyInput, settings: Settings) -> Baseline:
     result = compute(study, settings)
     if not study.models:
         return result
-    from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
+    from merilo.reports.comparison import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
     return result.with_models(with_models(result.evidence, study.models, margin=study.margin))
 

@@ -136,7 +136,7 @@ def _known(
         "drawn": drawn,
         "weights": f"weighted to {baseline.sampled_from} items of the dataset" if baseline.sampled else "",
         "dropouts": came.dropouts.en if came else "",
-        "size": drawn[1]
+        "size": drawn.of
         if drawn
         else [*declared.sizes.values()][-1]
         if declared and declared.sizes

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from merilo.baselines.comparison import (
-    Pair,
-    judged,
-    left_out,
-    metric_value,
-    pairs,
-)
+from pydantic import PrivateAttr
+
+from merilo.baselines.baseline import ModelEchoes
+from merilo.baselines.comparison import judged, left_out, metric_value, pairs, rows_beside
 from merilo.baselines.crowd import Crowd, crowd_of, items_without_people
 from merilo.baselines.findings import SIMULATED
 from merilo.baselines.model_answers import (
@@ -25,8 +22,10 @@ from merilo.baselines.model_answers import (
     dataset_key,
     is_baseline,
     named_answers,
+    read_model,
     run_outcomes,
 )
+from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.published_folder import load
 from merilo.baselines.raw_files import RAW
 from merilo.baselines.row import Margin, Row, margin_of
@@ -39,11 +38,13 @@ from merilo.estimate import Estimate, Finding
 from merilo.metrics.answers import has_gold
 from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_items
 from merilo.records import Number, Record, Span
+from merilo.reports.facts import languages_of, plan_of
+from merilo.reports.item_browser import ModelAnswers, model_answers
 from merilo.runs.scores import refuse_other_dataset, scored_dataset, source_of
 from merilo.strict_json import number_at
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
-from merilo.text import Text, joined
+from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
@@ -87,6 +88,13 @@ class Comparison(Record):
     totals: tuple[Total, ...] = ()
     missing: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    _languages: tuple[Language, ...] = PrivateAttr(default=LANGUAGES)
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """Return the languages of its pages: those of the studies."""
+        return self._languages
 
     @property
     def datasets(self) -> list[str]:
@@ -175,14 +183,26 @@ def compare(
     asked = _asked(crowds, models, chosen, force=force)
     findings = [finding for part in asked for finding in _findings(part, several=len(asked) > 1)]
     findings += _absent(crowds, asked)
-    compared: list[Pair] = []
+    compared = []
     for part in asked:
-        compared += [_completed(pair, part) for pair in pairs(part.people, part.samples, force=force)]
+        counted = {model.model: _counted(part.people, model, part.key) for model in part.samples}
+        for pair in pairs(part.people, part.samples, force=force):
+            more = {"dataset": part.key, "counted": counted[pair.row.model]}
+            compared.append(pair._replace(row=pair.row.model_copy(update=more), margin=part.margin))
     rows = [*judged(compared), *_without_baseline(files, crowds)]
     if not rows:
         raise DataError("nothing to compare: no dataset has answers of two models")
     totals, missing = _totals(rows)
-    return Comparison(rows=tuple(rows), totals=totals, missing=missing, findings=tuple(findings))
+    comparison = Comparison(rows=tuple(rows), totals=totals, missing=missing, findings=tuple(findings))
+    spoken = {language for crowd in crowds.values() for language in _languages(crowd)}
+    comparison._languages = tuple(language for language in LANGUAGES if language in spoken) or LANGUAGES
+    return comparison
+
+
+def _languages(crowd: Crowd) -> tuple[Language, ...]:
+    """Return the languages of a study, or of the items if nobody answered them."""
+    plan = plan_of(crowd.evidence.study.plan) if crowd.evidence else None
+    return languages_of(plan, crowd.declaration.name in names(), crowd.items[:20])
 
 
 def _people(source: Baseline | str | Path, data: str | Path | None, models: Sequence[Path]) -> Crowd:
@@ -308,13 +328,6 @@ def planned_margin(folder: Path) -> Margin | None:
             "must be a number between 0 and 1", file=place / FROZEN_FILE, field="plan.baseline.margin"
         )
     return Margin(float(value), frozen.date)
-
-
-def _completed(pair: Pair, asked: _Asked) -> Pair:
-    """Add to a row its dataset, its margin, and what counts in the total."""
-    model = next(samples for samples in asked.samples if samples.model == pair.row.model)
-    more = {"dataset": asked.key, "counted": _counted(asked.people, model, asked.key)}
-    return pair._replace(row=pair.row.model_copy(update=more), margin=asked.margin)
 
 
 def _counted(people: Crowd, model: Samples, key: str) -> tuple[float | None, float | None]:
@@ -524,3 +537,36 @@ def _shots(model: Samples, key: str) -> int:
     datasets = read_run(place).record.datasets if is_run(place) else {}
     record = next((candidate for name, candidate in datasets.items() if name.lower() == key.lower()), None)
     return record.shots if record else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSections:
+    """Models beside the annotators of a baseline.
+
+    Attributes:
+        rows: each model beside the annotators, as `compare` gives them.
+        answered: the answers of models, item by item.
+        echoes: who repeats each model's wrong answers, or why this cannot be tested.
+    """
+
+    rows: tuple[Row, ...] = ()
+    answered: tuple[ModelAnswers, ...] = ()
+    echoes: tuple[ModelEchoes, ...] = ()
+
+
+def with_models(evidence: Evidence, models: Sequence[Path], *, margin: Margin | None = None) -> ModelSections:
+    """Compare models with the annotators of a baseline, item by item and as a whole.
+
+    Args:
+        evidence: what the baseline rests on.
+        models: files of models' answers.
+        margin: the margin for equality.
+
+    Raises:
+        DataError: the items differ.
+        InputError: a file cannot be read.
+    """
+    crowd = crowd_of(evidence)
+    samples = [read_model(path, crowd) for path in models]
+    echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
+    return ModelSections(rows_beside(crowd, samples, margin), tuple(model_answers(crowd, samples)), echoes)

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.resources import files
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
+from merilo.atomic_write import refuse_unwritable, write_text
 from merilo.baselines.comparison import plain
+from merilo.baselines.model_answers import is_baseline
 from merilo.baselines.row import Row, Verdict, headlines
 from merilo.datasets import dataset, names
-from merilo.errors import for_command_line
-from merilo.reports.comparison import Comparison
-from merilo.reports.html_page import page_environment
+from merilo.errors import InputError, OutputError, for_command_line
+from merilo.reports.comparison import Comparison, compare
+from merilo.reports.html_page import html_page, page_environment, spans
 from merilo.reports.human_table import KINDS
-from merilo.reports.table import Cell, Section, Table, estimate_text
-from merilo.text import Money, Text, joined
-from merilo.wording import listed
+from merilo.reports.table import Bar, Cell, Section, Table, cell_text, html_section, words
+from merilo.strict_json import as_text
+from merilo.text import Language, Money, Text, joined
+from merilo.wording import listed, shown
+
+if TYPE_CHECKING:
+    from merilo.reports.comparison import Source
+
+PAGE: Final = "index.html"
+JSON_FILE: Final = "leaderboard.json"
+
+#: How far below the given folder baselines are looked for: `bps/study/baseline`.
+_DEPTH: Final = 3
 
 #: Verdicts in a word or two, as tables have them.
 VERDICTS: Final[dict[Verdict, Text]] = {
@@ -38,17 +50,35 @@ def sections(comparison: Comparison, *, narrow: bool = False) -> list[Section]:
         comparison: the comparison.
         narrow: leave out the columns of what the sentences say, for a terminal.
     """
-    sentences = tuple(named_sentence(row, comparison.rows) for row in headlines(comparison.rows))
-    single = len(sentences) == 1
-    tables = [rows_table(comparison.rows, narrow=narrow)]
+    first = rows_section(None, comparison.rows, comparison.rows, narrow=narrow)
+    if len(first.remarks) == 1:
+        first = first._replace(sentences=first.remarks, remarks=())
     if comparison.has_total:
-        tables.append(totals_table(comparison))
-    result = [
-        Section("comparison", None, sentences if single else (), () if single else sentences, tuple(tables))
-    ]
-    if limits := comparison.limits:
-        result.append(Section("limits", Text("What limits the comparison"), remarks=tuple(limits)))
-    return result
+        first = first._replace(tables=(*first.tables, totals_table(comparison)))
+    return [first, *_limits(comparison)]
+
+
+def rows_section(
+    title: Text | None, rows: Sequence[Row], among: Sequence[Row], *, narrow: bool = False
+) -> Section:
+    """Return rows as a section: a sentence a model, and the table.
+
+    Args:
+        title: the title.
+        rows: the rows.
+        among: all rows of the comparison, among which they stand.
+        narrow: as of `sections`.
+    """
+    sentences = tuple(named_sentence(row, rows) for row in headlines(rows))
+    table = rows_table(rows, narrow=narrow)
+    if len(rows) == len(among):
+        table = table._replace(notes=(*table.notes, *notes(rows)))
+    return Section("comparison", title, remarks=sentences, tables=(table,) if table.rows else ())
+
+
+def _limits(comparison: Comparison) -> Iterator[Section]:
+    if comparison.limits:
+        yield Section("limits", Text("What limits the comparison"), remarks=tuple(comparison.limits))
 
 
 def named_sentence(row: Row, rows: Sequence[Row]) -> Text:
@@ -58,29 +88,34 @@ def named_sentence(row: Row, rows: Sequence[Row]) -> Text:
 
 
 def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
-    """Return the table of rows; columns that would be empty are left out, and the dataset if there is one.
+    """Return the table of rows; empty columns are left out, a single dataset, and people's times without a price.
 
     Args:
         rows: the rows.
-        narrow: leave out differences and p, which the sentences have, and times of people without a model's price.
+        narrow: leave out intervals, differences and p, which the sentences have.
     """
     models_only, datasets = any(row.other for row in rows), {row.dataset for row in rows}
+    ends = [end for row in rows for end in (*(row.difference.ci95 or ()), row.margin or 0.0)]
+    reach = min(1.0, max(0.05, *map(abs, ends)) * 1.05)
+    axis = Text("people better ← from −{reach:.2f} to {reach:.2f} → model better", reach=reach)
+    if models_only:
+        axis = Text("first better ← from −{reach:.2f} to {reach:.2f} → model better", reach=reach)
     columns: dict[Text, list[Cell]] = {
         Text("dataset"): [title_of(row.dataset) for row in rows] if len(datasets) > 1 else [],
         Text("model"): [row.model for row in rows],
         Text("beside"): [beside(row) for row in rows],
         Text("first model") if models_only else Text("people"): [
-            row.people.value if row.people else None for row in rows
+            row.people and (row.people.value if narrow else row.people) for row in rows
         ],
-        Text("score"): [row.score.value for row in rows],
+        Text("score"): [row.score.value if narrow else row.score for row in rows],
+        axis: [] if narrow else [_drawn(row, reach) for row in rows],
         Text("difference"): [] if narrow else [row.difference for row in rows],
         Text("p"): [] if narrow else [p_value(row) for row in rows],
         Text("items"): [row.score.n for row in rows],
         Text("verdict"): [verdict(row) for row in rows],
-        Text("person, seconds"): [
-            None if row.seconds is None else plain(row.seconds, 1)
-            for row in (() if narrow and not any(other.usd for other in rows) else rows)
-        ],
+        Text("person, seconds"): [None if row.seconds is None else plain(row.seconds, 1) for row in rows]
+        if any(row.usd for row in rows)
+        else [],
         Text("model, price"): [None if row.usd is None else Money(row.usd, "USD", 4) for row in rows],
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
@@ -89,8 +124,17 @@ def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
         Text("Models") if models_only else Text("People and models"),
         tuple(shown),
         tuple(zip(*shown.values(), strict=True)),
-        (*(named_sentence(row, rows) for row in rows if row not in first), *notes(rows)),
+        tuple(named_sentence(row, rows) for row in rows if row not in first),
     )
+
+
+def _drawn(row: Row, reach: float) -> Bar | None:
+    """Draw a difference on an axis from `-reach` to `reach`, with the margin as a band."""
+    bar = Bar.of(row.difference, -reach, reach, line=0)
+    if bar is None or row.margin is None:
+        return bar
+    half = row.margin / reach / 2
+    return bar._replace(spans=((0.5 - half, 0.5 + half, "margin"), *bar.spans))
 
 
 def notes(rows: Sequence[Row]) -> list[Text]:
@@ -164,31 +208,93 @@ def p_value(row: Row) -> Text | None:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Render the page in English and Russian; without its script, which sorts the board, it is complete."""
-    script = (files("merilo.reports") / "templates" / "comparison.js").read_text("utf-8")
-    ends = [end for row in comparison.rows for end in (row.difference.ci95 or ())]
-    margins = [row.margin for row in comparison.rows if row.margin]
-    reach = max([0.05, *map(abs, ends), *margins])
-    rendered = (
-        page_environment()
-        .get_template("comparison.html.j2")
-        .render(
-            comparison=comparison,
-            rows={key: [row for row in comparison.rows if row.dataset == key] for key in comparison.datasets},
-            totals={total.model: total for total in comparison.totals if comparison.has_total},
-            notes=notes(comparison.rows),
-            missing=missing(comparison),
-            reach=min(reach * 1.05, 1.0),
-            title_of=title_of,
-            headlines=headlines,
-            beside=beside,
-            verdict=verdict,
-            p_value=p_value,
-            plain=estimate_text,
-            kinds=KINDS,
-            money=Money,
-            script=Markup(script),  # noqa: S704 - a file of this package
-            script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    """Render the page in the languages of the studies; without its script, which sorts the board, it is complete."""
+    title = Text("Models") if any(row.other for row in comparison.rows) else Text("People and models")
+    bodies = {language: _body(comparison, title, language) for language in comparison.languages}
+    style = (files("merilo.reports") / "templates" / "comparison.css").read_text("utf-8")
+    return for_command_line(html_page(title, bodies, style=style, script="comparison.js"))
+
+
+def _body(comparison: Comparison, title: Text, language: Language) -> Markup:
+    """Return the content of the page: the board of several datasets, each dataset, what limits the comparison."""
+    by_dataset = {key: [row for row in comparison.rows if row.dataset == key] for key in comparison.datasets}
+    parts = [
+        Markup('<header><p class="kicker">{}</p><h1>{}</h1></header>').format(
+            words(Text("Comparison"), language), words(title, language)
         )
-    )
-    return for_command_line(rendered)
+    ]
+    if len(by_dataset) > 1 and not any(row.other for row in comparison.rows):
+        board = page_environment().get_template("comparison.html.j2")
+        content = {
+            "comparison": comparison,
+            "rows": by_dataset,
+            "totals": {total.model: total for total in comparison.totals if comparison.has_total},
+            "missing": missing(comparison),
+            "title_of": title_of,
+            "verdict": verdict,
+            "kinds": KINDS,
+            "cell": partial(cell_text, language=language),
+            "_": spans([language]),
+        }
+        parts.append(Markup(board.render(content)))  # noqa: S704 - the template escapes
+    shown_sections = [
+        rows_section(Text("{title}", title=title_of(key)), rows, comparison.rows)
+        for key, rows in by_dataset.items()
+    ]
+    if len(by_dataset) > 1:
+        shown_sections.append(Section("notes", sentences=tuple(notes(comparison.rows))))
+    shown_sections += _limits(comparison)
+    parts += [html_section(section, language) for section in shown_sections]
+    return Markup("\n").join(parts)
+
+
+def leaderboard(
+    *models: Source,
+    baselines: str | Path,
+    out: str | Path,
+    margin: float | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compare people with models on all datasets, and write the page `index.html` and `leaderboard.json`.
+
+    Args:
+        models: models, as for `compare`.
+        baselines: the folder in which baselines are looked for, at most one of each dataset.
+        out: the folder of the two files; an earlier leaderboard in it is replaced.
+        margin: as for `compare`.
+        force: as for `compare`.
+
+    Raises:
+        UsageError: two baselines are of the same dataset, or a file could belong to several baselines.
+        InputError: the folder holds no baseline, or answers cannot be read.
+        DataError: as for `compare`.
+        OutputError: the folder holds another page, or cannot be written.
+    """
+    page, rows = (Path(out) / name for name in (PAGE, JSON_FILE))
+    if page.exists() and not rows.exists():
+        raise OutputError("exists already and is not a leaderboard; choose another folder", file=page)
+    for file in (page, rows):
+        refuse_unwritable(file)
+    comparison = compare(*_baselines(Path(baselines)), *models, margin=margin, force=force)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_text(rows, as_text(comparison.to_json()))
+    write_text(page, comparison_page(comparison))
+    return comparison
+
+
+def _baselines(folder: Path) -> list[Path]:
+    """Return the folders with a baseline below a folder; raises `InputError` if there is none."""
+
+    def within(place: Path, depth: int) -> Iterator[Path]:
+        if is_baseline(place):
+            yield place
+        elif depth and place.is_dir():
+            for inner in sorted(place.iterdir()):
+                if not inner.name.startswith("."):
+                    yield from within(inner, depth - 1)
+
+    folders = [*within(folder, _DEPTH)]
+    if not folders:
+        why = "holds no baseline: baseline.json is missing" if folder.is_dir() else "is not a folder"
+        raise InputError(why, file=shown(folder))
+    return folders

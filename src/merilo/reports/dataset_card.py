@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.findings import SIMULATED
 from merilo.errors import DataError, InputError
-from merilo.reports.estimates import display_names
+from merilo.metrics.registry import display_of, plain_name
 from merilo.strict_json import Json, dict_at, parse_json
 
 META_FILE: Final = "raw_dataset_meta.json"
@@ -26,6 +26,14 @@ SECTION: Final = "Human baseline"
 
 #: Digits of a published value after the decimal point.
 DIGITS: Final = 4
+
+#: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact match are
+#: both the share of answers that equal the gold answer.
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "acc": ("exactmatch", "em"),
+    "em": ("accuracy", "acc"),
+    "f1_macro": ("f1", "f1score"),
+}
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
@@ -164,3 +172,36 @@ def _as_file(value: Json, text: str, indent: str, before: str = "") -> str:
 def _behind_space(text: str, place: int) -> int:
     space = _SPACE.match(text, place)
     return space.end() if space else place
+
+
+def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:
+    """Find the display name of each computed metric among the names that a card uses.
+
+    Equal names come first, then usual display names, then names that also fit: a card that calls the exact
+    match "Accuracy" gets it there, unless the accuracy was computed too. No display name is given to two metrics.
+
+    Args:
+        computed: our names of metrics, main ones first.
+        displayed: the names that the card's `metrics` uses.
+
+    Returns:
+        Our name -> display name, for the metrics that the card names.
+
+    Example:
+        >>> display_names(["acc", "f1_macro"], ["F1-score", "Accuracy"])
+        {'acc': 'Accuracy', 'f1_macro': 'F1-score'}
+        >>> display_names(["em"], ["Accuracy"]), display_names(["acc"], ["chrf"])
+        ({'em': 'Accuracy'}, {})
+    """
+    free = {plain_name(name): name for name in reversed(displayed)}
+    displays: dict[str, str] = {}
+    for meanings in (lambda base: (base,), display_of, lambda base: _ALSO.get(base, ())):
+        for name in computed:
+            if name in displays:
+                continue
+            base, mark, group = name.partition(".")
+            candidates = [f"{plain_name(meaning)}{plain_name(group)}" for meaning in meanings(base)]
+            fitting = next((plain for plain in candidates if plain in free), None)
+            if fitting is not None and not (mark and not group):
+                displays[name] = free.pop(fitting)
+    return {name: displays[name] for name in computed if name in displays}

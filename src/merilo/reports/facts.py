@@ -5,29 +5,33 @@ Each sentence about a baseline stands here once: result, people, items, agreemen
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
+from merilo.baselines.arms import EVERYBODY, EXPERTS, PEOPLE
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.baseline_tables import shown_fields
+from merilo.baselines.estimates import ALPHA
 from merilo.baselines.findings import SIMULATED, STATUSES
 from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.signal_counts import signal_sentences
 from merilo.datasets import names
 from merilo.datasets.declaration import CATALOGUE
-from merilo.errors import UsageError
+from merilo.datasets.rendering import option_fields
+from merilo.errors import InputError, UsageError
 from merilo.estimate import Estimate
+from merilo.metrics.registry import title_of
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.records import Span
-from merilo.reports.estimates import metric_title
 from merilo.reports.table import Bar, Cell, Percent, Section, Table, estimate_text, one_line
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json, at, count_at, list_at, number_at, text_at
@@ -39,6 +43,9 @@ if TYPE_CHECKING:
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
+
+#: What the names of the projects begin with in which people judge the sentences of ruDetox.
+_PROJECTS: Final = "rudetox-"
 
 #: The maximum number of rows of a table; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
@@ -76,6 +83,44 @@ REASONS: Final = {
     "without_annotator": Text("without an annotator"),
     "excluded_annotator": Text("by an excluded annotator"),
 }
+
+
+#: Groups of questions and criteria of the catalogue.
+_GROUPS: Final = {
+    "correct": Text("correct"),
+    "good": Text("good"),
+    "ethical": Text("ethical"),
+    "virtue": Text("virtue"),
+    "law": Text("law"),
+    "moral": Text("moral"),
+    "justice": Text("justice"),
+    "utilitarianism": Text("utilitarianism"),
+    "honest": Text("honest"),
+    "helpful": Text("helpful"),
+    "harmless": Text("harmless"),
+}
+
+
+class DrawnItems(NamedTuple):
+    """A draw from a dataset: items, of how many, by which fields, and whether evenly over them or in proportion."""
+
+    size: int
+    of: int
+    fields: tuple[str, ...]
+    even: bool
+
+    @property
+    def how(self) -> Text:
+        """Say how the items were drawn."""
+        values: dict[str, Any] = {
+            "n": len(self.fields),
+            "fields": [Text("'{name}'", name=name) for name in self.fields],
+        }
+        if not self.fields:
+            return Text(" at random")
+        if self.even:
+            return Text(" evenly over the {n:field|fields} {fields}", **values)
+        return Text(" so that the distribution of the {n:field|fields} {fields} is kept", **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +170,9 @@ class PlannedBaseline:
 
     @property
     def languages(self) -> tuple[Language, ...]:
-        """Return the languages of what is published: those of the plan; without one, Russian only for Russian items."""
-        planned = list_at(self.plan, "languages")
-        if planned or self.of_benchmark:
-            return tuple(language for language in LANGUAGES if language in planned or not planned)
-        first = [] if self.evidence is None else self.evidence.consensus.head(20).rows()
-        return LANGUAGES if re.search("[а-яё]", str(first), re.IGNORECASE) else ("en",)
+        """Return the languages of what is published."""
+        items = [] if self.evidence is None else self.evidence.consensus.head(20).rows()
+        return languages_of(self.plan, self.of_benchmark, items)
 
     @property
     def restrictions(self) -> list[Given]:
@@ -138,15 +180,42 @@ class PlannedBaseline:
         return [*filter(None, map(_restriction, list_at(self.plan, "restrictions")))]
 
     @property
-    def subset(self) -> tuple[int, int, tuple[str, ...]] | None:
-        """Return how many items were drawn, of how many, and the fields whose distribution was kept; else `None`."""
+    def judged(self) -> bool:
+        """Return whether people judged finished sentences, as in the three projects of ruDetox."""
+        return text_at(self.record.declaration, "name").startswith(_PROJECTS)
+
+    @property
+    def subset(self) -> DrawnItems | None:
+        """Return how items were drawn from the dataset; `None` if all were taken."""
         size, of = count_at(self.plan, "subset", "size"), count_at(self.plan, "subset", "of")
-        # An even draw keeps the distribution of no field.
-        even = text_at(self.plan, "subset", "method") == "even"
-        fields = [] if even else list_at(self.plan, "subset", "fields")
         if size is None or of is None or size >= of:
             return None
-        return size, of, tuple(one_line(str(name)) for name in fields)
+        fields = tuple(one_line(str(name)) for name in list_at(self.plan, "subset", "fields"))
+        return DrawnItems(size, of, fields, text_at(self.plan, "subset", "method") == "even")
+
+
+def languages_of(plan: Mapping[str, Json] | None, of_benchmark: bool, items: object) -> tuple[Language, ...]:
+    """Return the languages of a study: those of its plan; without one, Russian only for Russian items."""
+    planned = list_at(plan, "languages")
+    if planned or of_benchmark:
+        return tuple(language for language in LANGUAGES if language in planned or not planned)
+    return LANGUAGES if re.search("[а-яё]", str(items), re.IGNORECASE) else ("en",)
+
+
+def plan_of(files: Mapping[str, bytes]) -> dict[str, Json] | None:
+    """Return the content of `study.yaml`; `None` if the study was not planned with Merilo."""
+    import yaml  # noqa: PLC0415 - the terminal needs no plan
+
+    from merilo.datasets.custom import PlainLoader  # noqa: PLC0415 - as above
+    from merilo.studies.plan_types import STUDY_FILE  # noqa: PLC0415 - as above
+
+    if STUDY_FILE not in files:
+        return None
+    content: Any = yaml.load(files[STUDY_FILE].decode(), Loader=PlainLoader)  # noqa: S506 - a SafeLoader
+    if not isinstance(content, dict):
+        raise InputError("is not the plan of a study", file=STUDY_FILE)
+    # Dates of YAML become texts.
+    return dict(json.loads(json.dumps(content, ensure_ascii=False, default=str)))
 
 
 def _restriction(rule: Json) -> Given | None:
@@ -175,6 +244,35 @@ def facts(study: PlannedBaseline, *names: str) -> list[Section]:
 # Result
 
 
+def group_title(name: str) -> Text:
+    """Return what a group of items is called in prose; a group that is not of the catalogue keeps its name.
+
+    Example:
+        >>> group_title("correct.law").en, group_title("honest").en, group_title("anatomy").en
+        ('correct: law', 'honest', 'anatomy')
+    """
+    parts = name.split(".")
+    if _GROUPS.keys() >= set(parts):
+        return joined((_GROUPS[part] for part in parts), ": ")
+    return joined([name])
+
+
+def metric_title(name: str) -> Text:
+    """Return what a metric is called in prose, to stand before "of the consensus".
+
+    The group of a metric stands behind it.
+
+    Example:
+        >>> metric_title("acc").en, metric_title("acc.science").en, metric_title("pass@1").en
+        ('accuracy', 'accuracy (science)', 'pass@1')
+    """
+    base, _, group = name.partition(".")
+    title = title_of(base)
+    if title is None:
+        return group_title(name)
+    return Text("{metric} ({group})", metric=title, group=group_title(group)) if group else title
+
+
 def result_title(study: PlannedBaseline) -> Text:
     """Return the title of the result: what it is of, and its status."""
     record = study.record
@@ -201,15 +299,32 @@ def findings(study: PlannedBaseline, *, void: bool) -> tuple[Text, ...]:
 
 
 def headline(study: PlannedBaseline) -> list[Text]:
-    """Return the result in one plain sentence, that of the main metric; empty if no metric has a value."""
-    return [_measured(study, name, estimate) for name, estimate in [*study.record.main_metrics.items()][:1]]
+    """Return the result in one plain sentence: that of the main metric, or the range of metrics of groups alone."""
+    record = study.record
+    if record.main_metrics:
+        name, estimate = next(iter(record.main_metrics.items()))
+        return [_measured(study, name, estimate)]
+    values = sorted(estimate.value for estimate in record.metrics.values() if estimate.value is not None)
+    if not values:
+        return []
+    return [
+        Text(
+            "The consensus has {n:# value|# values}, one for each group, from {low:.3f} to {high:.3f}; none is of all "
+            "items.",
+            n=len(values),
+            low=values[0],
+            high=values[-1],
+        )
+    ]
 
 
 def _result(study: PlannedBaseline) -> Iterator[Text]:
     record = study.record
     yield from findings(study, void=True)
-    for name, estimate in record.main_metrics.items():
-        yield _measured(study, name, estimate)
+    yield from headline(study)
+    for place, (name, estimate) in enumerate(record.main_metrics.items()):
+        if place:
+            yield _measured(study, name, estimate)
         if alone := _majority_alone(record, name):
             yield Text(
                 "On the {n:# item|# items} with a majority, it is {estimate}.",
@@ -232,7 +347,13 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             "Square brackets hold 95% confidence intervals, for other items and annotators drawn in the same way."
         )
     benchmark = record.human_benchmark
-    if study.of_benchmark and benchmark and benchmark.metrics and record.item_counts.total:
+    if (
+        study.of_benchmark
+        and benchmark
+        and benchmark.metrics
+        and record.item_counts.total
+        and not record.programs
+    ):
         yield Text(
             "The value of {key} in the dataset's metadata is that of "
             "{items:agreed=the items with a majority only|all items with a consensus}: {n} of {total}.",
@@ -283,23 +404,26 @@ def _measured(study: PlannedBaseline, name: str, estimate: Estimate) -> Text:
 def _result_tables(study: PlannedBaseline) -> Iterator[Table]:
     record = study.record
     rows = list(_estimates(record))
-    low = min([0.0, *(estimate.value for _, estimate in rows if estimate.value is not None)])
-    notes = (
-        Text("{metric}: not computed: {reason}.", metric=name, reason=metric.reason)
-        for name, metric in record.metrics.items()
-        if metric.value is None and metric.reason
-    )
+    missing = [name for name, metric in record.metrics.items() if metric.value is None and "." not in name]
+    notes = (Text("Not computed, or withheld: {metrics}.", metrics=missing),) if missing else ()
+    axis, low = _axis([estimate for _, estimate in rows])
     head = (
-        Text("who answers"), Text("from {low:g} to {high:g}", low=low, high=1), Text("estimate"),
-        Text("items", context="column"), Text("annotators", context="row"),
+        Text("who answers"), axis, Text("estimate"), Text("items", context="column"), Text("annotators", context="row"),
     )  # fmt: skip
     cells = tuple(
         (name, Bar.of(estimate, low), estimate, estimate.n or None, estimate.people)
         for name, estimate in rows
     )
-    yield Table(Text("Estimates"), head if rows else (), cells, tuple(notes))
+    yield Table(Text("Estimates"), head if rows else (), cells, notes)
     yield Table(Text("In short"), (), tuple(overview(record)))
     yield from group_tables(record)
+
+
+def _axis(estimates: Iterable[Estimate]) -> tuple[Text, float]:
+    """Return the head of a column of bars and where their axis begins: at −1 if a value or an interval is below 0."""
+    values = [value for estimate in estimates for value in (estimate.value, *(estimate.ci95 or ()))]
+    low = -1.0 if any(value is not None and value < 0 for value in values) else 0.0
+    return Text("from {low:g} to {high:g}", low=low, high=1), low
 
 
 def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
@@ -344,18 +468,41 @@ def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
 
 
 def group_tables(record: Baseline) -> Iterator[Table]:
-    """Yield a table of the metrics by group that the dataset declares, and of the groups of each field."""
-    estimate, items = Text("estimate"), Text("items", context="column")
-    head = (Text("group"), Text("from {low:g} to {high:g}", low=0, high=1), estimate, items)
-    declared = [
-        (joined([metric_title(name)]), metric)
-        for name, metric in record.metrics.items()
-        if "." in name and metric.value is not None
-    ]
-    fields = [(one_line(group.name), group) for group in record.groups]
-    for title, groups in ((Text("By group"), declared), (Text("By field"), fields)):
-        if groups:
-            yield Table(title, head, tuple((name, Bar.of(group), group, group.n) for name, group in groups))
+    """Yield a table of the metrics by group that the dataset declares, and one of the groups of each field."""
+    fields: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for estimate in record.groups:
+        group, _, metric = estimate.name.rpartition(": ")
+        field, _, value = group.partition("=")
+        fields.setdefault(field, {}).setdefault(value, {})[metric] = estimate
+    declared = {
+        name: metric for name, metric in record.metrics.items() if "." in name and metric.value is not None
+    }
+    if not any({name.partition(".")[2] for name in declared} <= {*groups} for groups in fields.values()):
+        yield from _group_table(
+            Text("By group"), {metric_title(name): {"": one} for name, one in declared.items()}
+        )
+    for field, groups in fields.items():
+        whole = {
+            group_title(value): {name: one for name, one in of_group.items() if "." not in name}
+            for value, of_group in groups.items()
+        }
+        yield from _group_table(Text("By {field}", field=one_line(field)), whole)
+
+
+def _group_table(title: Text, groups: Mapping[Text, Mapping[str, Estimate]]) -> Iterator[Table]:
+    """Yield a table of groups with a column for each metric, and bars of the first one; none without groups."""
+    names = [*dict.fromkeys(name for of_group in groups.values() for name in of_group)]
+    if not names:
+        return
+    first = [of_group.get(names[0]) or Estimate() for of_group in groups.values()]
+    axis, low = _axis(first)
+    titles = {"": Text("estimate"), ALPHA: Text("Krippendorff's alpha")}
+    rows = (
+        (group, Bar.of(estimate, low), *(of_group.get(name) for name in names), estimate.n or None)
+        for (group, of_group), estimate in zip(groups.items(), first, strict=True)
+    )
+    heads = (titles.get(name) or metric_title(name) for name in names)
+    yield Table(title, (Text("group"), axis, *heads, Text("items", context="column")), tuple(rows))
 
 
 # People
@@ -364,17 +511,19 @@ def group_tables(record: Baseline) -> Iterator[Table]:
 def _people(study: PlannedBaseline) -> Iterator[Text]:
     record, plan, role = study.record, study.plan, study.role
     people, dropped = record.annotator_counts.total, record.response_counts.dropped
-    platform, trained = study.platform_name, number_at(plan, "training", "threshold")
-    untrained = text_at(plan, "arms", role, "kind") in {"basic", "untrained"} and trained is None
+    trained = number_at(plan, "training", "threshold")
     if people is not None:
         yield Text(
-            "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
+            "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{who}.",
             people=people,
             role=role,
-            platform=Text(" of the crowdsourcing platform {platform}", platform=platform) if platform else "",
-            plain=Text(" without special training") if untrained else "",
+            who=_described(study),
         )
-    if plan:
+    if study.judged:
+        yield Text(
+            "The annotators judged rewritten sentences; models get another task, to rewrite sentences."
+        )
+    elif plan:
         yield Text(
             "The {role:experts=experts|annotators} saw every item in the form in which models receive it, without "
             "solved examples.",
@@ -420,6 +569,15 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
     yield from _checked(study)
 
 
+def _described(study: PlannedBaseline) -> Text:
+    """Return whence the annotators came, and whether they had no training."""
+    platform, kind = study.platform_name, text_at(study.plan, "arms", study.role, "kind")
+    parts = [Text(" of the crowdsourcing platform {platform}", platform=platform)] if platform else []
+    if kind in {"basic", "untrained"} and number_at(study.plan, "training", "threshold") is None:
+        parts.append(Text(" without special training"))
+    return joined(parts, "")
+
+
 def _checked(study: PlannedBaseline) -> Iterator[Text]:
     """Say how annotators were checked, and who was excluded."""
     record, role, annotators = study.record, study.role, study.record.annotator_counts
@@ -448,16 +606,8 @@ def _checked(study: PlannedBaseline) -> Iterator[Text]:
             role=role,
             share=share,
         )
-    elif people is not None and share is not None:
-        yield Text(
-            "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control items were excluded "
-            "with all their answers; this applied to {excluded} of {people} "
-            "{role:experts=expert|annotator}{people:|s}.",
-            role=role,
-            share=share,
-            excluded=annotators.excluded,
-            people=people,
-        )
+    elif excluded := _excluded(study):
+        yield excluded
     if annotators.unjudged:
         yield Text(
             "Another {unchecked} {role:experts=expert|annotator}{unchecked:|s} had no or too few control answers "
@@ -465,6 +615,22 @@ def _checked(study: PlannedBaseline) -> Iterator[Text]:
             role=role,
             unchecked=annotators.unjudged,
         )
+
+
+def _excluded(study: PlannedBaseline) -> Text | None:
+    """Say how many annotators were excluded by control items; `None` if nobody was."""
+    annotators, share = study.record.annotator_counts, study.record.min_control_accuracy
+    if not annotators.excluded or share is None:
+        return None
+    return Text(
+        "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control items were excluded "
+        "with all their answers; this applied to {excluded} of {people} "
+        "{role:experts=expert|annotator}{people:|s}.",
+        role=study.role,
+        share=share,
+        excluded=annotators.excluded,
+        people=annotators.total,
+    )
 
 
 def _signs(study: PlannedBaseline) -> Iterator[Text]:
@@ -561,7 +727,7 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
     record = study.record
     items, title = record.item_counts.total, study.title
     of = Text(" of the dataset {title}", title=title) if title else ""
-    drawn, whole, fields = study.subset or (None, None, ())
+    drawn = study.subset
     if items is not None and drawn is None:
         yield Text(
             "{role:experts=Expert|Human} performance was measured on {items:# item|# items}{title}.",
@@ -569,21 +735,15 @@ def _items(study: PlannedBaseline) -> Iterator[Text]:
             items=items,
             title=of,
         )
-    elif items is not None:
-        balance = Text(
-            " so that the distribution of the {n:field|fields} {fields} is kept",
-            n=len(fields),
-            fields=[Text("'{name}'", name=name) for name in fields],
-        )
-        how = balance if fields else Text(" at random")
+    elif items is not None and drawn is not None:
         yield Text(
             "Of the {of:# item|# items}{title}, {drawn} {drawn:was|were} drawn{how}.",
-            of=whole,
+            of=drawn.of,
             title=of,
-            drawn=drawn,
-            how=how,
+            drawn=drawn.size,
+            how=drawn.how,
         )
-        if drawn != items:
+        if drawn.size != items:
             yield Text("Answers were collected for {items:# item|# items}.", items=items)
     yield from _overlap(record, count_at(study.plan, "arms", study.role, "overlap"))
     yield from _decided(study)
@@ -751,6 +911,47 @@ def _agreement_tables(study: PlannedBaseline) -> Iterator[Table]:
     yield Table(Text("Items by agreement"), head, tuple(rows))
 
 
+# Methods
+
+
+def methods(arms: Mapping[str, PlannedBaseline]) -> Section:
+    """Return the methods and the result of each arm in one paragraph for a paper, at most 120 words."""
+    paragraphs = tuple(joined(_methods(study)) for study in arms.values())
+    return Section("methods", Text("Methods in one paragraph, for a paper"), remarks=paragraphs)
+
+
+def _methods(study: PlannedBaseline) -> Iterator[Text]:
+    record, people, drawn = study.record, study.record.annotator_counts.total, study.subset
+    overlap = {*(record.item_counts.overlap_before_exclusion or record.item_counts.overlap)} - {0}
+    if people is not None and record.item_counts.total is not None:
+        yield Text(
+            "{people} {role:experts=expert|annotator}{people:|s}{who} answered {items:# item|# items}"
+            "{of}{drawn}{each}.",
+            people=people,
+            role=study.role,
+            who=_described(study),
+            items=record.item_counts.total,
+            of=Text(" of the dataset {title}", title=study.title) if study.title else "",
+            drawn=Text(", drawn from {of}{how}", of=drawn.of, how=drawn.how) if drawn else "",
+            each=Text(", {n:# answer|# answers} to each", n=min(overlap)) if len(overlap) == 1 else "",
+        )
+    void = findings(study, void=True)
+    yield from void
+    if void:
+        return
+    if excluded := _excluded(study):
+        yield excluded
+    yield from headline(study)
+    if any(metric.ci95 for metric in record.metrics.values()):
+        yield Text("Brackets hold 95% confidence intervals over items and annotators.")
+    if agreement := record.agreement.krippendorff_alpha:
+        alpha = Estimate(value=agreement, ci95=record.agreement.ci95)
+        yield Text("Krippendorff's alpha is {estimate}.", estimate=estimate_text(alpha))
+    if record.cost.hourly is not None:
+        pay = Money(record.cost.hourly, record.cost.currency)
+        yield Text("The pay was {pay} per hour of measured time.", pay=pay)
+
+
 # Doubtful items
 
 
@@ -772,7 +973,7 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
         "is hard, there are typing errors, or the dataset has an error.",
         n=doubtful.height,
     )
-    fields = shown_fields(evidence.consensus)
+    fields, letters = shown_fields(evidence.consensus), option_letters(evidence)
     rows = []
     for row in doubtful.head(MOST_ROWS).iter_rows(named=True):
         kinds = [TYPING_ERRORS[kind] for kind in (row["typing_errors"] or "").split("; ") if kind]
@@ -787,7 +988,7 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
             joined(kinds, "; ") if kinds else None,
             judged,
         )
-        rows.append((*_item_cells(row, fields), *more))
+        rows.append((*_item_cells(row, fields, letters), *more))
     head = (
         *_ITEM_HEAD, Text("consensus", context="column"), Text("gold", context="row"),
         Text("probability that the gold is wrong"), Text("typing errors"), Text("reliable annotators"),
@@ -806,9 +1007,18 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
 _ITEM_HEAD: Final = (Text("an item"), Text("question", context="column"), Text("answers", context="column"))
 
 
-def _item_cells(row: Mapping[str, Any], fields: list[str]) -> tuple[Cell, ...]:
-    """Return the id of an item, its texts, and the answers with their votes."""
-    asked = " │ ".join(str(row[name]) for name in fields if row.get(name) not in {None, ""})
+def option_letters(evidence: Evidence) -> dict[str, str]:
+    """Return the labels of the fields that hold an item's options; empty if options have no fields."""
+    return {field: label for label, field in option_fields(evidence.declaration).items()}
+
+
+def _item_cells(row: Mapping[str, Any], fields: list[str], letters: Mapping[str, str]) -> tuple[Cell, ...]:
+    """Return the id of an item, its texts with the letters of options, and the answers with their votes."""
+    asked = " │ ".join(
+        f"{letters[name]}) {row[name]}" if name in letters else str(row[name])
+        for name in fields
+        if row.get(name) not in {None, ""}
+    )
     name = str(row["item"] if row["id"] is None else row["id"])
     return name, shortened(asked, 160), shortened(row["answers"] or "", 120)
 
@@ -828,8 +1038,8 @@ def _undecided(
         sentence = Text(
             "Nobody solved {n:# item|# items}: the item is hard, or it is scored wrongly.", n=undecided.height
         )
-    fields = shown_fields(evidence.consensus)
-    rows = tuple(_item_cells(row, fields) for row in undecided.head(MOST_ROWS).iter_rows(named=True))
+    fields, letters = shown_fields(evidence.consensus), option_letters(evidence)
+    rows = tuple(_item_cells(row, fields, letters) for row in undecided.head(MOST_ROWS).iter_rows(named=True))
     note = Text(
         "Shown: {shown} of {total}; all are in consensus.csv.", shown=len(rows), total=undecided.height
     )
@@ -883,6 +1093,58 @@ def _cost(study: PlannedBaseline) -> Iterator[Text]:
             total=Money(published.total, cost.currency),
             hourly="" if published.hourly is None else hourly,
         )
+
+
+# Arms
+
+
+def arm_name(name: str) -> Text | str:
+    """Return what an arm is called in tables: that of a plan in words, others as they are."""
+    names = {PEOPLE: Text("people", context="arm"), EXPERTS: Text("experts"), EVERYBODY: Text("everybody")}
+    return names.get(name, name)
+
+
+def arm_sections(baseline: Baseline) -> Iterator[Section]:
+    """Yield the section on the arms; none if the study has one group of annotators."""
+    if not baseline.arms:
+        return
+    arms = baseline.by_arm
+    columns = [[value for _, value in _arm_facts(arm)] for arm in arms.values()]
+    names = [name for name, _ in _arm_facts(baseline)]
+    rows = tuple((name, *cells) for name, *cells in zip(names, *columns, strict=True))
+    tables = [Table(Text("Arms of the study"), ("", *map(arm_name, arms)), rows)]
+    if differences := baseline.differences:
+        heads = ("", Text("from {low:g} to {high:g}", low=-1, high=1), Text("difference", context="column"))
+        lines = tuple(
+            (difference.name, Bar.of(difference, -1, 1, line=0), difference, difference.n)
+            for difference in differences
+        )
+        reasons = tuple(
+            Text("{name}: {reason}.", name=difference.name, reason=difference.reason)
+            for difference in differences
+            if difference.reason
+        )
+        title = Text("Differences between the arms")
+        tables.append(Table(title, (*heads, Text("items", context="column")), lines, reasons))
+    yield Section("arms", Text("Arms of the study"), tables=tuple(tables))
+
+
+def _arm_facts(arm: Baseline) -> Iterator[tuple[Text, Cell]]:
+    """Yield what is known of an arm: names and values."""
+    counts, people, responses = arm.item_counts, arm.annotator_counts, arm.response_counts
+    metric, single = next(iter(arm.main_metrics.values()), None), arm.single_person
+    alpha, cost = arm.agreement.krippendorff_alpha, arm.cost
+    yield Text("status"), status(arm)
+    yield Text("consensus", context="column"), metric
+    yield Text("single person"), single
+    yield Text("items with a consensus"), f"{counts.consensus or 0} / {counts.total or 0}"
+    yield Text("annotators used"), f"{people.used or 0} / {people.total or 0}"
+    yield Text("answers", context="column"), responses.used
+    skipped = sum(responses.dropped.get(why, 0) for why in ("may_be_mine", "not_shown"))
+    yield Text("own items skipped"), skipped
+    ends = arm.agreement.ci95
+    yield Text("Krippendorff's alpha"), Estimate(value=alpha, ci95=ends) if alpha is not None else None
+    yield Text("cost"), None if cost.total is None else Money(cost.total, cost.currency)
 
 
 _SECTIONS: Final[Mapping[str, Callable[[PlannedBaseline], Section]]] = {

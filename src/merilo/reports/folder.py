@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
-import yaml
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.arms import EXPERTS
@@ -19,7 +18,6 @@ from merilo.baselines.pool_items import items_of_pool
 from merilo.baselines.published_folder import MANIFEST, load, manifest, tables
 from merilo.baselines.raw_files import CHANGES_FILE, RAW, publishable, raw_files
 from merilo.baselines.withholding import LEAST_ITEMS, is_closed, withheld
-from merilo.datasets.custom import PlainLoader
 from merilo.errors import DataError, InputError
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
@@ -34,7 +32,7 @@ from merilo.reports.dataset_card import (
     metadata_with_human_benchmark,
     readme_with_section,
 )
-from merilo.reports.facts import PlannedBaseline, headline
+from merilo.reports.facts import PlannedBaseline, headline, plan_of
 from merilo.reports.item_browser import item_browser
 from merilo.reports.messages import ARM_HEADS, arms_of, cost_text, human_baseline
 from merilo.reports.notebook import NOTEBOOK_FILE, notebook_file
@@ -169,7 +167,7 @@ def report(
 def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
     """Return all files of the folder by name, and remarks for the user."""
     study = baseline.evidence.study
-    plan = _plan(study.plan)
+    plan = plan_of(study.plan)
     planned = PlannedBaseline(baseline, plan or {})
     languages = planned.languages
     files = {f"{RAW}/{name}": data for name, data in raw_files(study, baseline.settings).items()}
@@ -187,7 +185,7 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     files |= metadata
     frozen = json.loads(study.plan[FROZEN_FILE]) if FROZEN_FILE in study.plan else None
     files["checklist.md"] = checklist_markdown(answers(baseline, plan, frozen=frozen)).encode()
-    files[NOTEBOOK_FILE] = notebook_file(baseline)
+    files[NOTEBOOK_FILE] = notebook_file(baseline, languages)
     title = f"Human baseline: {planned.title or 'a study'}"
     result = joined(headline(planned), " ").in_language("en")
     files[CROISSANT_FILE] = croissant(title, result or title, files)
@@ -257,17 +255,6 @@ def _without_gold(items: pl.DataFrame, known: Mapping[int, str | None]) -> list[
         ids = ids.cast(pl.Int64)
     rows = items.iter_rows(named=True)
     return [Item(known.get(row.pop("item")) or name, "", row) for name, row in zip(ids, rows, strict=True)]
-
-
-def _plan(files: Mapping[str, bytes]) -> dict[str, Json] | None:
-    """Return the content of `study.yaml`; `None` if the study was not planned with Merilo."""
-    if STUDY_FILE not in files:
-        return None
-    content: Any = yaml.load(files[STUDY_FILE].decode(), Loader=PlainLoader)  # noqa: S506 - a SafeLoader
-    if not isinstance(content, dict):
-        raise InputError("is not the plan of a study", file=STUDY_FILE)
-    # Dates of YAML become texts.
-    return dict(json.loads(json.dumps(content, ensure_ascii=False, default=str)))
 
 
 def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language]) -> str:

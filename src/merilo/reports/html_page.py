@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from importlib.resources import files
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from merilo.reports.table import words
-from merilo.text import LANGUAGES, Language, Text, both_languages, markup, plain_number
+from merilo.text import LANGUAGES, Language, Text, both_languages, markup
 
 #: What the name of each language is in this language.
 LANGUAGE_NAMES: Final[Mapping[Language, str]] = {"en": "English", "ru": "Русский"}
@@ -30,7 +33,7 @@ def page_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "words": words}
+    environment.filters["words"] = words
     environment.globals |= {
         "_": both_languages,
         "text": Text,
@@ -51,42 +54,31 @@ def _in_language(
     return markup(english, language, context=context, **values)
 
 
-def number(value: float, digits: int = 3) -> Markup:
-    """Format a number in both languages, with a decimal comma in Russian.
-
-    A positive number that rounds to 0 is shown as less than the smallest number with so many decimal places.
-
-    Example:
-        >>> print(number(0.5, 1))
-        <span lang="en">0.5</span><span lang="ru">0,5</span>
-    """
-    least = 10.0**-digits
-    if 0 < value < least / 2:
-        return Markup("&lt;&nbsp;") + _both(f"{least:.{digits}f}")
-    return _both(plain_number(value, f".{digits}f").replace("-", "−"))
-
-
-def _both(text: str) -> Markup:
-    russian = text.replace(".", ",")
-    if russian == text:
-        return escape(text)
-    return Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(text, russian)
-
-
 def html_page(
     title: Text | str,
     bodies: Mapping[Language, Markup],
     links: Sequence[tuple[str, Text]] = (),
     *,
     style: str = "",
+    script: str = "",
 ) -> str:
-    """Return a page without scripts that shows one of its languages at a time, the first one first.
+    """Return a page that shows one of its languages at a time, the first one first.
 
     Args:
         title: its title.
         bodies: its content by language.
         links: addresses beside it, with their names.
-        style: style sheet in addition to that of all pages.
+        style: style sheet of this package in addition to that of all pages.
+        script: the name of the template with its script, the only one that the page's policy admits.
     """
+    content = script_content(script) if script else {"script": ""}
+    content["style"] = Markup(style)  # noqa: S704 - of this package
     template = page_environment().get_template("page.html.j2")
-    return template.render(title=title, bodies=bodies, links=links, names=LANGUAGE_NAMES, style=style)
+    return template.render(title=title, bodies=bodies, links=links, names=LANGUAGE_NAMES, **content)
+
+
+def script_content(name: str) -> dict[str, str]:
+    """Return a script of the templates and its hash, as `script` and `script_hash`."""
+    text = (files("merilo.reports") / "templates" / name).read_text("utf-8")
+    digest = b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {"script": Markup(text), "script_hash": digest}  # noqa: S704 - a file of this package

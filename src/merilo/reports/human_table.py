@@ -16,7 +16,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import DataError
 from merilo.estimate import Estimate
-from merilo.reports.facts import status
+from merilo.reports.facts import group_title, status
 from merilo.reports.html_page import html_page
 from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
 from merilo.strict_json import Json
@@ -106,9 +106,8 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
     for study in studies:
         own = study.record.dataset or ""
         if own not in known:
-            metrics = [
-                name for name, estimate in study.record.metrics.items() if estimate.value is not None
-            ] or [""]
+            measured = [name for name, metric in study.record.metrics.items() if metric.value is not None]
+            metrics = [*study.record.main_metrics] or measured or [""]
             title = own or study.folder.name
             rows += [HumanRow(own, title, metric, study, not at) for at, metric in enumerate(metrics)]
     return rows
@@ -220,8 +219,10 @@ def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list
             values[side, column] = figure.value
         columns = [*dict.fromkeys(column for _, column in values)]
         sides = sorted({side for side, _ in values})
-        lines = tuple((side, *(values.get((side, column)) for column in columns)) for side in sides)
-        tables.append(Table(Text("{title}", title=title), ("", *columns), lines))
+        lines = tuple(
+            (group_title(side), *(values.get((side, column)) for column in columns)) for side in sides
+        )
+        tables.append(Table(Text("{title}", title=title), ("", *map(group_title, columns)), lines))
     return [Section("human", tables=tuple(tables))]
 
 
@@ -236,7 +237,7 @@ def _cells(row: HumanRow) -> tuple[Cell, ...]:
         "***" if row.by_group else values if row.published else None,
         joined(dict.fromkeys(KINDS[figure.provenance] for figure in figures), "; ") if figures else None,
         "; ".join(sizes) or None,
-        _test_sizes(row.test) or None,
+        _test_sizes(row.test),
     )
 
 
@@ -260,13 +261,15 @@ def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
     return own, own.n, people, alpha, money, joined(remarks, "; "), link
 
 
-def _test_sizes(sizes: Mapping[str, int]) -> str:
+def _test_sizes(sizes: Mapping[str, int]) -> Text | None:
     """Format the size of the published table, that of version 1.0, and other sizes with their version."""
-    texts = [str(sizes[_PUBLISHED])] if _PUBLISHED in sizes else []
-    others = {n: version for version, n in sizes.items() if n != sizes.get(_PUBLISHED)}
-    return " ".join(
-        [*texts, *(f"({n} in v{version})" if texts else f"{n} (v{version})" for n, version in others.items())]
-    )
+    known = sizes.get(_PUBLISHED)
+    others = {n: version for version, n in sizes.items() if n != known}
+    texts: list[Text | str] = [str(known)] if known else []
+    for n, version in others.items():
+        in_version = Text("{n} (v{version})", n=n, version=version)
+        texts.append(Text("({n} in v{version})", n=n, version=version) if known else in_version)
+    return joined(texts) if texts else None
 
 
 def eval_yaml(studies: Sequence[OwnStudy]) -> str:
@@ -332,4 +335,6 @@ def table_text(
     for each in LANGUAGES:
         tables = Markup(render(sections, "html", each))  # noqa: S704 - escaped
         bodies[each] = heading.format(title.in_language(each), tables)
-    return html_page(title, bodies, style="main, nav { max-width: 84rem; }")
+    return html_page(
+        title, bodies, style="main, nav { max-width: 84rem; } main { padding: 2rem; } .t { min-width: 3rem; }"
+    )

@@ -9,17 +9,13 @@ admits this script alone.
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import repeat
 from typing import Final
 
 import polars as pl
-from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.baseline_tables import shown_fields
@@ -30,7 +26,8 @@ from merilo.baselines.pool_items import metas
 from merilo.metrics.metric import Metric
 from merilo.metrics.scoring import points
 from merilo.metrics.worth import item_points
-from merilo.reports.html_page import page_environment, spans
+from merilo.reports.facts import option_letters
+from merilo.reports.html_page import page_environment, script_content, spans
 from merilo.text import LANGUAGES, Language, Text
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
@@ -124,8 +121,7 @@ def item_browser(
     shown = rows.with_columns(agreement=_agreement(baseline))
     if shown.height > MOST_ITEMS:
         shown = shown.sort("agreement", "item", nulls_last=False).head(MOST_ITEMS).sort("item")
-    facets = _facets(baseline, shown)
-    script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
+    facets, letters = _facets(baseline, shown), option_letters(baseline)
     template = page_environment().get_template("items.html.j2")
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
@@ -138,9 +134,8 @@ def item_browser(
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
         facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
         models=[model.model for model in models],
-        script=Markup(script),  # noqa: S704 - a file of this package
-        script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        articles=(_article(row, fields, facets, models) for row in shown.iter_rows(named=True)),
+        **script_content("items.js"),
+        articles=(_article(row, fields, letters, facets, models) for row in shown.iter_rows(named=True)),
         answers=_answers(baseline, shown["item"]),
         fates=_FATES,
         mark=_mark,
@@ -220,6 +215,7 @@ def _outcome(row: Mapping[str, object]) -> str:
 def _article(
     row: Mapping[str, object],
     fields: Sequence[str],
+    letters: Mapping[str, str],
     facets: Mapping[str, Mapping[int, str]],
     models: Sequence[ModelAnswers],
 ) -> dict[str, object]:
@@ -244,7 +240,11 @@ def _article(
         "kind": kind,
         "title": title,
         "data": data,
-        "inputs": [(field, row[field]) for field in fields if row[field] not in {None, ""}],
+        "inputs": [
+            (letters.get(field, field), row[field], field in letters and letters[field] == row["gold"])
+            for field in fields
+            if row[field] not in {None, ""}
+        ],
         "alone": alone,
         "consensus": row["label"],
         "gold": row["gold"],

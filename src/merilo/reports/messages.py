@@ -8,9 +8,7 @@ from typing import Final
 
 from merilo.baselines.baseline import Baseline
 from merilo.people.cost import paid_work
-from merilo.reports.arm_tables import arm_name
-from merilo.reports.estimates import metric_title
-from merilo.reports.facts import PlannedBaseline, facts, group_tables, hours
+from merilo.reports.facts import PlannedBaseline, arm_name, facts, group_tables, hours, metric_title
 from merilo.reports.table import Section, estimate_text, render
 from merilo.strict_json import Json, dict_at, number_at, text_at
 from merilo.text import Language, Money, Text, joined
@@ -19,7 +17,7 @@ from merilo.text import Language, Money, Text, joined
 RECIPIENT: Final = "mera@a-ai.ru"
 
 #: What the paragraphs about an arm begin with.
-ARM_HEADS: Final = {"people": Text("People without training."), "experts": Text("Experts.")}
+ARM_HEADS: Final = {"people": Text("People."), "experts": Text("Experts.")}
 _ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert human baseline")}
 
 #: The sections of the methodology, in the order of telling.
@@ -67,7 +65,7 @@ def human_baseline(
 def arm_differences(baseline: Baseline) -> Text | None:
     """Say by how much the consensus of arms differs; `None` without such differences."""
     metric = next(iter(baseline.main_metrics), "")
-    known = {"experts minus people": Text("experts minus people without training")}
+    known = {"experts minus people": Text("experts minus people")}
     differences = [
         (difference.name.removesuffix(f": {metric}"), difference)
         for difference in baseline.differences

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from merilo.baselines.baseline import Baseline
 from merilo.strict_json import Json, indented
-from merilo.text import Text
+from merilo.text import Language, Text
 
 NOTEBOOK_FILE: Final = "hb.ipynb"
 
@@ -25,12 +26,12 @@ responses = pl.read_csv("raw/responses.csv")
 responses.head()"""
 
 _COMPUTE: Final = """\
-baseline = merilo.load(".")  # the published procedure on raw/, with the settings of raw/settings.json
+baseline = merilo.load(".")  # computed from raw/, with the settings of raw/settings.json
 baseline"""
 
 _WITHHELD: Final = """\
 # The gold answers are withheld: values that need them are those of baseline.json.
-baseline = merilo.load(".")  # the published procedure on raw/, with the settings of raw/settings.json
+baseline = merilo.load(".")  # computed from raw/, with the settings of raw/settings.json
 baseline"""
 
 _PEOPLE: Final = """\
@@ -48,20 +49,25 @@ assert not differences, differences
 print("every published value follows from the raw answers")"""
 
 
-def notebook_file(baseline: Baseline) -> bytes:
-    """Return the notebook of the baseline of a dataset."""
+def notebook_file(baseline: Baseline, languages: Sequence[Language]) -> bytes:
+    """Return the notebook of a baseline, which speaks the languages of its study."""
     withheld = baseline.gold is not None and baseline.gold.withheld
+    title = f"# Human baseline: {baseline.dataset or 'a study'}"
+
+    def heading(text: Text) -> dict[str, Json]:
+        return _text(f"## {' / '.join(map(text.in_language, languages))}")
+
     cells = [
-        _text(f"# Human baseline: {baseline.dataset or 'a study'}\n\n{_ABOUT.en}\n\n{_ABOUT.ru}"),
-        _heading(Text("Raw answers")),
+        _text("\n\n".join([title, *map(_ABOUT.in_language, languages)])),
+        heading(Text("Raw answers")),
         _code(_READ),
-        _heading(Text("The baseline with the settings of the study")),
+        heading(Text("The baseline with the settings of the study")),
         _code(_WITHHELD if withheld else _COMPUTE),
-        _heading(Text("Annotators")),
+        heading(Text("Annotators")),
         _code(_PEOPLE),
-        _heading(Text("Consensus")),
+        heading(Text("Consensus")),
         _code(_CONSENSUS),
-        _heading(Text("The published values")),
+        heading(Text("The published values")),
         _code(_VERIFY),
     ]
     content: dict[str, Json] = {
@@ -74,10 +80,6 @@ def notebook_file(baseline: Baseline) -> bytes:
         "nbformat_minor": 5,
     }
     return f"{indented(content)}\n".encode()
-
-
-def _heading(text: Text) -> dict[str, Json]:
-    return _text(f"## {text.en} / {text.ru}")
 
 
 def _text(source: str) -> dict[str, Json]:

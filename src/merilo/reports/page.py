@@ -11,11 +11,19 @@ from merilo.baselines.baseline import Baseline
 from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.raw_files import CHANGES_FILE
-from merilo.baselines.row import Row, headlines
-from merilo.reports.arm_tables import arm_sections
-from merilo.reports.comparison_page import rows_table
-from merilo.reports.facts import PlannedBaseline, facts, overview, status
+from merilo.baselines.row import Row
+from merilo.reports.comparison_page import rows_section
+from merilo.reports.facts import (
+    PlannedBaseline,
+    arm_sections,
+    facts,
+    methods,
+    option_letters,
+    overview,
+    status,
+)
 from merilo.reports.html_page import html_page
+from merilo.reports.messages import arms_of
 from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table, words
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -50,7 +58,8 @@ def _body(
 ) -> Markup:
     result, *others = facts(study)
     lead, *sentences = result.sentences
-    folded = [*others, *_plan(files), *_origin(study.record.provenance)]
+    paper = methods(arms_of(study.record, study.plan))
+    folded = [*others, paper, *_plan(files), *_origin(study.record.provenance)]
     parts = [
         Markup("<details><summary><h2>{}</h2></summary>\n{}\n</details>").format(
             words(section.title or "", language), html_section(section._replace(title=None), language)
@@ -63,8 +72,8 @@ def _body(
         [
             _header(study, result, lead, language),
             _cards(study, language),
-            *(html_table(table, language) for table in result.tables if table.head),
             Markup("<p>{}</p>").format(" ".join(words(text, language) for text in sentences)),
+            *(html_table(table, language) for table in result.tables if table.head),
             *(html_section(section, language) for section in more),
             *parts[:2],
             *([asked] if asked else []),
@@ -76,13 +85,12 @@ def _body(
 def _models(rows: Sequence[Row]) -> Iterator[Section]:
     """Yield the section on models beside people; none without models."""
     if rows:
-        sentences = tuple(row.sentence for row in headlines(rows))
-        yield Section("models", Text("People and models"), remarks=sentences, tables=(rows_table(rows),))
+        yield rows_section(Text("People and models"), rows, rows)
 
 
 def _header(study: PlannedBaseline, result: Section, lead: Text, language: Language) -> Markup:
     """Return the heading, the status, the result in one sentence, and what spoils it."""
-    kind = {"accepted": "neutral" if result.remarks else "good", "rejected": "bad"}.get(
+    kind = {"accepted": "neutral" if study.record.findings else "good", "rejected": "bad"}.get(
         study.record.status, "warning"
     )
     badges = [Markup('<p class="badge {}">{}</p>').format(kind, words(status(study.record), language))]
@@ -179,8 +187,9 @@ def _asked(study: PlannedBaseline, files: Mapping[str, bytes], language: Languag
     if study.evidence is not None and study.evidence.consensus.height:
         consensus = study.evidence.consensus
         row = consensus.sort("item").row(0, named=True)
+        letters = option_letters(study.evidence)
         lines = (
-            Markup("<dt>{}</dt><dd>{}</dd>").format(name, str(row[name])[:1200])
+            Markup("<dt>{}</dt><dd>{}</dd>").format(letters.get(name, name), str(row[name])[:1200])
             for name in shown_fields(consensus)
             if row[name] not in {None, ""}
         )

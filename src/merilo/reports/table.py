@@ -255,33 +255,38 @@ def html_section(section: Section, language: Language) -> Markup:
 
 
 def html_table(table: Table, language: Language) -> Markup:
-    """Return a table of a page, which scrolls by itself where it is wider than the screen."""
+    """Return a table of a page; on a narrow screen its rows become blocks in which each value has its head."""
     from markupsafe import Markup  # noqa: PLC0415
 
     table = without_empty(table, bars=True)
-    is_number = numeric_columns(table)
-    title = words(table.title, language)
-    heads = (
-        Markup('<th scope="col"{}>{}</th>').format(_class(right), words(head, language))
-        for right, head in zip(is_number, table.head, strict=False)
-    )
-    rows = [Markup("").join(heads)] if table.head else []
-    rows += [
+    heads = [words(head, language) for head in table.head]
+    bars = [any(isinstance(cell, Bar) for cell in cells) for cells in zip(*table.rows, strict=True)]
+    kinds = [
+        Markup(' class="b"') if bar else Markup(' class="n"') if number else Markup("")
+        for bar, number in zip(bars or [False] * len(heads), numeric_columns(table), strict=True)
+    ]
+    rows = [
         Markup("").join(
-            Markup("<td{}>{}</td>").format(
-                _class(right, text=isinstance(cell, str)), _html_cell(cell, language)
+            Markup("<td{}{}>{}</td>").format(
+                Markup(' class="t"') if not kind and isinstance(cell, str) else kind,
+                Markup(' data-head="{}"').format(head) if head else "",
+                _html_cell(cell, language),
             )
-            for right, cell in zip(is_number, row, strict=False)
+            for kind, cell, head in zip(kinds, row, heads or [""] * len(row), strict=True)
         )
         for row in table.rows
     ]
-    caption = Markup("<caption>{}</caption>").format(title) if title else ""
+    if heads:
+        cells = zip(kinds, heads, strict=True)
+        rows.insert(0, Markup("").join(Markup('<th scope="col"{}>{}</th>').format(*cell) for cell in cells))
+    title = words(table.title, language)
     notes = (Markup('\n<p class="note">{}</p>').format(words(note, language)) for note in table.notes)
     return Markup(
-        '<div class="wide" tabindex="0" role="region"{}><table>{}\n{}\n</table></div>{}'
+        '<div class="wide" tabindex="0" role="region"{}><table{}>{}\n{}\n</table></div>{}'
     ).format(
         Markup(' aria-label="{}"').format(title) if title else "",
-        caption,
+        Markup(' class="rows"') if heads else "",
+        Markup("<caption>{}</caption>").format(title) if title else "",
         Markup("\n").join(Markup("<tr>{}</tr>").format(row) for row in rows),
         Markup("").join(notes),
     )  # fmt: skip
@@ -292,8 +297,13 @@ def _html_cell(cell: Cell, language: Language) -> Markup:
 
     if isinstance(cell, Bar):
         return _drawn_bar(cell)
-    text = escape(cell_text(cell, language))
-    return Markup('<a href="{}">{}</a>').format(cell.address, text) if isinstance(cell, Link) else text
+    text = cell_text(cell, language)
+    if isinstance(cell, Link):
+        return Markup('<a href="{}">{}</a>').format(cell.address, text)
+    if isinstance(cell, float | Estimate):
+        # An interval stays on one line.
+        text = re.sub("([,;]) ", "\\1\N{NO-BREAK SPACE}", text.replace("-", "\N{MINUS SIGN}"))
+    return escape(text)
 
 
 def _drawn_bar(bar: Bar) -> Markup:
@@ -315,13 +325,6 @@ def _drawn_bar(bar: Bar) -> Markup:
     return Markup(
         '<svg class="bar" aria-hidden="true"><line class="axis" x2="100%" y1="50%" y2="50%"/>{}</svg>'
     ).format(Markup("").join(shapes))
-
-
-def _class(is_number: bool, *, text: bool = False) -> Markup:
-    """Return the style class of a cell: a number, or a text of the data, which may have long words."""
-    from markupsafe import Markup  # noqa: PLC0415
-
-    return Markup(' class="n"') if is_number else Markup(' class="t"') if text else Markup("")
 
 
 def _paragraph(sentences: Iterable[Text], language: Language) -> str:

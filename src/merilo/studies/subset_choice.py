@@ -120,7 +120,7 @@ def choose_subset(
     section = DrawnSubset(
         size=len(places),
         of=n,
-        fields=tuple(field.name for field in fields_kept),
+        fields=tuple(field.name for field in design or fields_kept),
         method="even" if per_domain is not None else "balanced" if len(places) < n else "all",
         per_domain=per_domain,
     )
