@@ -74,7 +74,6 @@ def answers(
     plan: Mapping[str, Json] | None = None,
     *,
     frozen: Mapping[str, Json] | None = None,
-    platform: str | None = None,
 ) -> dict[str, ChecklistAnswer]:
     """Answer the checklist from a study; the author's answers in the plan's `checklist` take precedence.
 
@@ -82,7 +81,6 @@ def answers(
         baseline: the baseline.
         plan: the content of `study.yaml`.
         frozen: the date and hash of the frozen plan.
-        platform: the platform's code, if the baseline's command does not name it.
 
     Returns:
         number -> answer; questions without one are left to the author.
@@ -91,7 +89,7 @@ def answers(
         DataError: the plan answers a question that does not exist.
     """
     environment = Environment(undefined=ChainableUndefined, autoescape=False)  # noqa: S701 - the answers are Markdown
-    known = _known(baseline, plan, frozen, platform)
+    known = _known(baseline, plan, frozen)
     answered = {}
     for number, question in questions().items():
         if question.template and (plan is not None or question.source == "data"):
@@ -112,22 +110,23 @@ def answers(
 
 
 def _known(
-    baseline: Baseline,
-    plan: Mapping[str, Json] | None,
-    frozen: Mapping[str, Json] | None,
-    platform: str | None,
+    baseline: Baseline, plan: Mapping[str, Json] | None, frozen: Mapping[str, Json] | None
 ) -> dict[str, Any]:
     """Return what the templates use."""
-    facts, cost = PlannedBaseline(baseline, plan or {}, platform=platform), baseline.cost
-    declared = CATALOGUE.get((baseline.dataset or "").lower())
+    facts, cost, came = PlannedBaseline(baseline, plan or {}), baseline.cost, baseline.participation
+    declared, drawn = CATALOGUE.get((baseline.dataset or "").lower()), facts.subset
+    sizes = [*declared.sizes.values()] if declared else []
     arms = [arm for arm in dict_at(plan, "arms").values() if isinstance(arm, dict)]
     page_pay = number_at(plan, "arms", "people", "pay", "per_page")
     each = page_pay
     if each and cost.pages and cost.pages == cost.answers:  # paid by the answer, at the rate of a page
         each /= count_at(plan, "arms", "people", "items_per_page") or 1
-    paid = each is not None and cost.total is not None and cost.pages is not None
-    came = baseline.participation
-    drawn = facts.subset
+    alike = False
+    if each is not None and cost.total is not None and cost.pages is not None:
+        alike = abs(cost.total - each * cost.pages) < 0.005 * max(cost.total, 1)
+    overlap = baseline.item_counts.overlap_before_exclusion or baseline.item_counts.overlap
+    dropped = [arm.response_counts.dropped for arm in baseline.by_arm.values()]
+    answers = [(Given(personal.question).en, personal.texts) for personal in (came.personal if came else ())]
     return {
         "b": baseline.to_json(),
         "plan": plan or {},
@@ -136,36 +135,25 @@ def _known(
         "drawn": drawn,
         "weights": f"weighted to {baseline.sampled_from} items of the dataset" if baseline.sampled else "",
         "dropouts": came.dropouts.en if came else "",
-        "size": drawn.of
-        if drawn
-        else [*declared.sizes.values()][-1]
-        if declared and declared.sizes
-        else None,
-        "overlap": dict(
-            sorted(
-                (baseline.item_counts.overlap_before_exclusion or baseline.item_counts.overlap).items(),
-                reverse=True,
-            )
-        ),
+        "size": drawn.of if drawn else sizes[-1] if sizes else None,
+        "overlap": dict(sorted(overlap.items(), reverse=True)),
         "platform": facts.platform_name,
-        "paid": "" if cost.total is None else formatted(Money(cost.total, cost.currency), "", "en"),
-        "hourly": "" if cost.hourly is None else formatted(Money(cost.hourly, cost.currency), "", "en"),
+        "paid": _money(cost.total, cost.currency),
+        "hourly": _money(cost.hourly, cost.currency),
         "kinds": [_KINDS[kind] for arm in arms if (kind := str(arm.get("kind"))) in _KINDS],
-        "own": any(
-            arm.response_counts.dropped.get(name)
-            for arm in baseline.by_arm.values()
-            for name in ("may_be_mine", "not_shown")
-        ),
+        "own": any(counts.get(name) for counts in dropped for name in ("may_be_mine", "not_shown")),
         "page_pay": page_pay,
-        "alike": paid
-        and abs((cost.total or 0) - (each or 0) * (cost.pages or 0)) < 0.005 * max(cost.total or 0, 1),
+        "alike": alike,
         "rules": [rule.en for rule in facts.restrictions],
         "forbidden": any(map(_speaks_of_ai, facts.restrictions)),
         "personal": [
-            f"{Given(question.question).en} {'; '.join(f'{name.en}: {n}' for name, n in question.texts)}"
-            for question in (came.personal if came else ())
+            f"{question} {'; '.join(f'{name.en}: {n}' for name, n in texts)}" for question, texts in answers
         ],
     }
+
+
+def _money(amount: float | None, currency: str | None) -> str:
+    return "" if amount is None else formatted(Money(amount, currency), "", "en")
 
 
 def _speaks_of_ai(rule: Given) -> bool:

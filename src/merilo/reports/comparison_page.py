@@ -283,17 +283,16 @@ def leaderboard(
 
 
 def _baselines(folder: Path) -> list[Path]:
-    """Return the folders with a baseline below a folder; raises `InputError` if there is none."""
-
-    def within(place: Path, depth: int) -> Iterator[Path]:
-        if is_baseline(place):
-            yield place
-        elif depth and place.is_dir():
-            for inner in sorted(place.iterdir()):
-                if not inner.name.startswith("."):
-                    yield from within(inner, depth - 1)
-
-    folders = [*within(folder, _DEPTH)]
+    """Return the folders with a baseline below a folder, not within each other; `InputError` if there is none."""
+    places = [
+        folder,
+        *(place for depth in range(1, _DEPTH + 1) for place in sorted(folder.glob("*/" * depth))),
+    ]
+    folders: list[Path] = []
+    for place in places:
+        hidden = any(part.startswith(".") for part in place.relative_to(folder).parts)
+        if not hidden and is_baseline(place) and not {*place.parents} & {*folders}:
+            folders.append(place)
     if not folders:
         why = "holds no baseline: baseline.json is missing" if folder.is_dir() else "is not a folder"
         raise InputError(why, file=shown(folder))

@@ -40,9 +40,7 @@ _DECODER: Final = json.JSONDecoder()
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-def metadata_with_human_benchmark(
-    raw: bytes, values: Mapping[str, float], key: str = HUMAN, file: str = META_FILE
-) -> bytes:
+def metadata_with_human_benchmark(raw: bytes, values: Mapping[str, float], key: str = HUMAN) -> bytes:
     """Set the human values in the metadata under the display names that the file's `metrics` use.
 
     Every other byte of the file stays as it is. Values are rounded to four places; metrics that the baseline did not
@@ -52,20 +50,19 @@ def metadata_with_human_benchmark(
         raw: the file `raw_dataset_meta.json`.
         values: metric -> human value; see `human_values`.
         key: where they are written.
-        file: the file's name, for messages.
 
     Raises:
         InputError: the file is not JSON.
         DataError: the file has none of the metrics.
     """
-    meta = _object(raw, file)
+    meta = _object(raw, META_FILE)
     displayed = list(dict_at(meta, "metrics"))
     shown = display_names(list(values), displayed)
     if not shown:
         raise DataError(
             f"none of the baseline's metrics ({', '.join(values)}) is among the file's "
             f"({', '.join(displayed) or 'none'})",
-            file=file,
+            file=META_FILE,
             field="metrics",
         )
     written = {display: round(values[name], DIGITS) for name, display in shown.items()}

@@ -131,14 +131,12 @@ class PlannedBaseline:
         record: the baseline.
         plan: the content of `study.yaml`; empty if the study was not planned with Merilo.
         role: who answered; also the name of their arm in the plan.
-        platform: the code of the platform; by default the one that the baseline's command named.
         submitted: whether the dataset is meant for the benchmark.
     """
 
     record: Baseline
     plan: Mapping[str, Json] = field(default_factory=dict)
     role: Role = "people"
-    platform: str | None = None
     submitted: bool = False
 
     @property
@@ -160,7 +158,7 @@ class PlannedBaseline:
     @property
     def platform_name(self) -> str | None:
         """Return the name of the platform; `None` if it is not known."""
-        code = self.platform or text_at(self.record.parameters, "platform")
+        code = text_at(self.record.parameters, "platform")
         return next((name for platform, name in NAMES.items() if platform == code != "table"), None)
 
     @property
@@ -325,7 +323,7 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
     for place, (name, estimate) in enumerate(record.main_metrics.items()):
         if place:
             yield _measured(study, name, estimate)
-        if alone := _majority_alone(record, name):
+        if alone := majority_alone(record, name):
             yield Text(
                 "On the {n:# item|# items} with a majority, it is {estimate}.",
                 n=alone.n,
@@ -364,10 +362,10 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
         )
 
 
-def _majority_alone(record: Baseline, name: str) -> Estimate | None:
+def majority_alone(record: Baseline, name: str) -> Estimate | None:
     """Return a metric by majorities alone, if they leave items out."""
-    alone = record.by_majority_alone.get(name)
-    return alone if alone and alone.value is not None and alone.n != record.metrics[name].n else None
+    alone, whole = record.by_majority_alone.get(name), record.metrics.get(name)
+    return alone if alone and whole and alone.value is not None and alone.n != whole.n else None
 
 
 def _measured(study: PlannedBaseline, name: str, estimate: Estimate) -> Text:
@@ -430,7 +428,7 @@ def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
     """Yield the estimates of the table: of the consensus, of majorities and of single people."""
     for name, estimate in record.main_metrics.items():
         estimates = [(Text("all answers") if record.programs else Text("consensus"), estimate)]
-        if alone := _majority_alone(record, name):
+        if alone := majority_alone(record, name):
             estimates.append((Text("majority alone"), alone))
         if whole := record.whole_dataset.get(name):
             estimates.append((Text("consensus on the whole dataset"), whole))
@@ -955,19 +953,17 @@ def _methods(study: PlannedBaseline) -> Iterator[Text]:
 # Doubtful items
 
 
-def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Table, ...]]:
-    """Return sentences, remarks and the table of items whose gold answer or wording is in doubt."""
-    evidence = study.evidence
+def _doubtful(study: PlannedBaseline) -> Section:
+    """Return the section on items whose gold answer or wording is in doubt."""
+    section, evidence = Section("doubtful", Text("Doubtful items")), study.evidence
     if evidence is None:
-        return (), (), ()
+        return section
     doubtful = study.record.doubtful
     if doubtful is None:
-        return _undecided(evidence, study.record)
+        return section._replace(**_undecided(evidence, study.record))
     if not doubtful.height:
-        nothing = Text(
-            "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
-        )
-        return (nothing,), (), ()
+        nothing = "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
+        return section._replace(sentences=(Text(nothing),))
     sentence = Text(
         "On {n:# item|# items}, the consensus is not the gold answer, or the gold answer is probably wrong: the item "
         "is hard, there are typing errors, or the dataset has an error.",
@@ -1001,7 +997,8 @@ def _doubtful(study: PlannedBaseline) -> tuple[tuple[Text, ...], tuple[Text, ...
         ),
         Text("Shown: {shown} of {total}; all are in doubtful.csv.", shown=len(rows), total=doubtful.height),
     )
-    return (sentence,), (), (Table(Text("Items to read"), head, tuple(rows), notes),)
+    table = Table(Text("Items to read"), head, tuple(rows), notes)
+    return section._replace(sentences=(sentence,), tables=(table,))
 
 
 _ITEM_HEAD: Final = (Text("an item"), Text("question", context="column"), Text("answers", context="column"))
@@ -1023,14 +1020,12 @@ def _item_cells(row: Mapping[str, Any], fields: list[str], letters: Mapping[str,
     return name, shortened(asked, 160), shortened(row["answers"] or "", 120)
 
 
-def _undecided(
-    evidence: Evidence, record: Baseline
-) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Table, ...]]:
-    """Return the items without a consensus; of programs and scored answers, those that nobody solved."""
+def _undecided(evidence: Evidence, record: Baseline) -> dict[str, Any]:
+    """Return what is said of items without a consensus; of programs and scored answers, of those nobody solved."""
     wanted = pl.col("points") == 0 if record.programs else pl.col("label").is_null()
     undecided = evidence.consensus.filter(wanted)
     if not undecided.height:
-        return (), (), ()
+        return {}
     sentence = Text(
         "{n:# item has|# items have} no consensus: annotators disagree with each other.", n=undecided.height
     )
@@ -1043,7 +1038,7 @@ def _undecided(
     note = Text(
         "Shown: {shown} of {total}; all are in consensus.csv.", shown=len(rows), total=undecided.height
     )
-    return (sentence,), (), (Table(Text("Items to read"), _ITEM_HEAD, rows, (note,)),)
+    return {"sentences": (sentence,), "tables": (Table(Text("Items to read"), _ITEM_HEAD, rows, (note,)),)}
 
 
 # Cost
@@ -1164,6 +1159,6 @@ _SECTIONS: Final[Mapping[str, Callable[[PlannedBaseline], Section]]] = {
     "agreement": lambda study: Section(
         "agreement", Text("Agreement"), (*_agreement(study),), tables=(*_agreement_tables(study),)
     ),
-    "doubtful": lambda study: Section("doubtful", Text("Doubtful items"), *_doubtful(study)),
+    "doubtful": _doubtful,
     "cost": lambda study: Section("cost", Text("Cost"), (*_cost(study),)),
 }

@@ -16,7 +16,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import DataError
 from merilo.estimate import Estimate
-from merilo.reports.facts import group_title, status
+from merilo.reports.facts import group_title, majority_alone, status
 from merilo.reports.html_page import html_page
 from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
 from merilo.strict_json import Json
@@ -64,17 +64,14 @@ class HumanRow(NamedTuple):
 
     @property
     def own(self) -> Estimate | None:
-        """Return the study's value of this metric."""
-        return self._valued(self.study.record.metrics) if self.study else None
+        """Return the study's value of this metric; `None` without one."""
+        estimate = self.study.record.metrics.get(self.metric) if self.study else None
+        return estimate if estimate and estimate.value is not None else None
 
     @property
     def alone(self) -> Estimate | None:
-        """Return the study's value of this metric by majorities alone."""
-        return self._valued(self.study.record.by_majority_alone) if self.study else None
-
-    def _valued(self, estimates: Mapping[str, Estimate]) -> Estimate | None:
-        estimate = estimates.get(self.metric)
-        return estimate if estimate and estimate.value is not None else None
+        """Return the study's value of this metric by majorities alone, if they leave items out."""
+        return majority_alone(self.study.record, self.metric) if self.study else None
 
 
 def read_study(folder: Path) -> OwnStudy:
@@ -183,20 +180,10 @@ def _own_json(row: HumanRow) -> dict[str, Json] | None:
 _PUBLISHED: Final = "1.0"
 
 _HEADS: Final = (
-    Text("Dataset"),
-    Text("Metric"),
-    Text("Published"),
-    Text("Kind"),
-    Text("Samples in human evaluation with MV"),
-    Text("Samples in test set"),
-    Text("Own study"),
-    Text("Items of own study"),
-    Text("People"),
-    Text("Alpha"),
-    Text("Cost"),
-    Text("Remarks"),
-    Text("Report"),
-)
+    Text("Dataset"), Text("Metric"), Text("Published"), Text("Kind"), Text("Samples in human evaluation with MV"),
+    Text("Samples in test set"), Text("Own study"), Text("Items of own study"), Text("People"), Text("Alpha"),
+    Text("Cost"), Text("Remarks"), Text("Report"),
+)  # fmt: skip
 
 
 def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list[Section]:
@@ -250,9 +237,7 @@ def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
     remarks = [
         Text("simulated") if record.simulated else "",
         status(record) if record.status != "accepted" else "",
-        Text("by majorities: {alone:.3f}, n = {n}", alone=alone.value, n=alone.n)
-        if alone and alone.n != own.n
-        else "",
+        Text("by majorities: {alone:.3f}, n = {n}", alone=alone.value, n=alone.n) if alone else "",
     ]
     report = study.folder / "report.html"
     link = Link(study.folder.name, shown(os.path.relpath(report, beside) if beside else report))

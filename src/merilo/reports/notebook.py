@@ -29,10 +29,7 @@ _COMPUTE: Final = """\
 baseline = merilo.load(".")  # computed from raw/, with the settings of raw/settings.json
 baseline"""
 
-_WITHHELD: Final = """\
-# The gold answers are withheld: values that need them are those of baseline.json.
-baseline = merilo.load(".")  # computed from raw/, with the settings of raw/settings.json
-baseline"""
+_WITHHELD: Final = "# The gold answers are withheld: values that need them are those of baseline.json.\n"
 
 _PEOPLE: Final = """\
 excluded = baseline.annotators.filter("excluded")
@@ -62,7 +59,7 @@ def notebook_file(baseline: Baseline, languages: Sequence[Language]) -> bytes:
         heading(Text("Raw answers")),
         _code(_READ),
         heading(Text("The baseline with the settings of the study")),
-        _code(_WITHHELD if withheld else _COMPUTE),
+        _code(_WITHHELD * withheld + _COMPUTE),
         heading(Text("Annotators")),
         _code(_PEOPLE),
         heading(Text("Consensus")),

@@ -400,8 +400,16 @@ def _latex(section: Section, language: Language) -> Iterator[str]:
         rows = [[latex(cell_text(cell, language)) for cell in row] for row in table.rows]
         shape = "".join("r" if right else "l" for right in is_number)
         caption = latex(_paragraph((table.title, *table.notes), language))
-        lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}"]
-        yield "\n".join([*lines, *latex_table(shape, heads, rows), r"\end{table}"])
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{{shape}}}",
+            r"\toprule",
+        ]
+        lines += [" & ".join(heads) + r" \\", r"\midrule"] if heads else []
+        lines += [" & ".join(row) + r" \\" for row in rows]
+        yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
 
 _LATEX: Final = {
@@ -435,21 +443,6 @@ def latex(text: str) -> str:
         50\% of \$x\_1 \textbackslash{}input\{secret\}
     """
     return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
-
-
-def latex_table(columns: str, heads: Sequence[str], *parts: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in LaTeX, for the package `booktabs`, of escaped heads and cells.
-
-    Args:
-        columns: the alignment of its columns, such as `lrr`.
-        heads: the heads of its columns.
-        parts: its cells; a rule separates parts.
-    """
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    lines += [" & ".join(heads) + r" \\", r"\midrule"] if heads else []
-    for place, part in enumerate(parts):
-        lines += [r"\midrule"] * bool(place) + [" & ".join(row) + r" \\" for row in part]
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 # CSV
