@@ -8,7 +8,7 @@ from command import merilo
 from exports import row, toloka, written
 
 from merilo.datasets import dataset
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError
 from merilo.reports.human_table import (
     eval_yaml,
     group_figures,
@@ -96,11 +96,6 @@ def test_latex_escapes_what_latex_reads(folder: Path) -> None:
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
     rows = [line for line in text.split(r"\bottomrule")[0].splitlines() if line.endswith(r"\\")]
     assert len({line.count(" & ") for line in rows}) == 1
-
-
-def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not a baseline folder"):
-        read_study(tmp_path)
 
 
 def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:

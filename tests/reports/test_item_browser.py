@@ -144,11 +144,6 @@ def test_the_least_agreement_comes_first_if_asked(page) -> None:
     assert shown(page) == ["item-3", "item-2", "item-1"]
 
 
-def test_a_link_leads_to_one_item(page, folder: Path) -> None:
-    page.goto(f"{(folder / 'items.html').as_uri()}#item-3")
-    assert page.evaluate("document.querySelector(':target').id") == "item-3"
-
-
 def test_options_carry_their_letters_and_the_right_one_is_marked(browser, tmp_path: Path) -> None:
     declaration = "name: mine\ntitle: Mine\nfields: [question, option_a, option_b]\n"
     (tmp_path / "mine.yaml").write_text(

@@ -91,24 +91,11 @@ def test_an_existing_key_is_changed_in_its_place(before: str, after: str) -> Non
     assert metadata_with_human_benchmark((META % before).encode(), LCS).decode() == META % after
 
 
-def test_a_missing_key_is_added_at_the_end_in_the_style_of_the_file() -> None:
-    text = META % ""
-    expected = text.replace(
-        '["{inputs}"]}}\n}', '["{inputs}"]}},\n    "human_benchmark": {\n        "Accuracy": 0.5612\n    }\n}'
-    )
-    assert metadata_with_human_benchmark(text.encode(), LCS).decode() == expected
-
-
 def test_line_ends_and_a_byte_order_mark_stay() -> None:
     raw = b"\xef\xbb\xbf" + (META % "").replace("\n", "\r\n").encode()
     made = metadata_with_human_benchmark(raw, LCS)
     assert made.startswith(b"\xef\xbb\xbf{\r\n")
     assert made.count(b"\n") == made.count(b"\r\n") == raw.count(b"\r\n") + 3
-
-
-def test_a_second_time_changes_nothing() -> None:
-    once = metadata_with_human_benchmark((META % "").encode(), LCS)
-    assert metadata_with_human_benchmark(once, LCS) == once
 
 
 @pytest.mark.parametrize(
@@ -162,13 +149,3 @@ def test_a_value_that_must_not_be_published_is_not_written(content: dict[str, An
 def test_a_file_that_is_not_json_is_refused_with_its_name(raw: bytes) -> None:
     with pytest.raises(InputError, match=r"raw_dataset_meta\.json: is not"):
         metadata_with_human_benchmark(raw, LCS)
-
-
-def test_the_value_of_experts_has_a_key_of_its_own() -> None:
-    made = metadata_with_human_benchmark((META % "").encode(), LCS, key="human_benchmark_expert")
-    assert json.loads(made)["human_benchmark_expert"] == {"Accuracy": 0.5612}
-
-
-def test_a_file_that_is_no_object_is_refused() -> None:
-    with pytest.raises(DataError, match="must be a JSON object"):
-        metadata_with_human_benchmark(b"[]", LCS)

@@ -14,6 +14,7 @@ import mlcroissant
 import polars as pl
 import pytest
 import yaml
+from command import merilo as command
 from every import every
 
 import merilo
@@ -272,7 +273,7 @@ def test_models_and_a_dataset_of_ones_own_are_included(tmp_path: Path) -> None:
     assert "some-model" in (tmp_path / "hb" / "report.html").read_text()
     for name, data in contents(tmp_path / "hb").items():
         assert str(tmp_path).encode() not in data, name
-    run(tmp_path / "hb")
+    run_code(tmp_path / "hb")
 
 
 def run_code(folder: Path) -> None:
@@ -283,28 +284,6 @@ def run_code(folder: Path) -> None:
         for cell in book["cells"]:
             if cell["cell_type"] == "code":
                 exec("".join(cell["source"]), defined)
-
-
-def run(folder: Path) -> None:
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-    book = nbformat.read(folder / "hb.ipynb", as_version=4)
-    nbformat.validate(book)
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-
-
-@pytest.mark.thorough
-def test_the_notebook_passes_run_all(hb: Path) -> None:
-    run(hb)
-
-
-@pytest.mark.thorough
-def test_the_notebook_fails_after_a_raw_answer_was_changed(hb: Path) -> None:
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-    path = hb / "raw" / "responses.csv"
-    path.write_text(path.read_text().replace(",A,,false", ",B,,false", 1))
-    with pytest.raises(nbclient.exceptions.CellExecutionError, match="Discrepancy"):
-        run(hb)
 
 
 #: Runs the code of a notebook where only merilo and what it needs can be imported.
@@ -359,32 +338,6 @@ def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
     assert found.record.metrics["acc"].n == 8
 
 
-@pytest.mark.parametrize("rule", ["agreed", "all"])
-def test_the_settings_choose_the_items_of_human_benchmark_and_the_card_says_which(
-    rule: str, tmp_path: Path
-) -> None:
-    cards = tmp_path / "dataset"
-    cards.mkdir()
-    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
-    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta))
-    # Nobody has a majority on item 0, whose answers are all wrong.
-    table = study(people=5, controls=0).filter(pl.col("worker") != "person-4@platform")
-    split = pl.col("worker").replace({"person-0@platform": "AB", "person-1@platform": "AB"})
-    table = table.with_columns(
-        label=pl.when(pl.col("question") == "question 0").then(split).otherwise("label")
-    )
-    base = saved(tmp_path / "base", table, human_benchmark=rule, max_low_agreement=0.9)
-    done = merilo.report(base, tmp_path / "hb", cards=cards)
-    shown = done.baseline.by_majority_alone if rule == "agreed" else done.baseline.metrics
-    expected = shown["acc"]
-    card = json.loads((tmp_path / "hb" / "raw_dataset_meta.json").read_text())
-    assert card["human_benchmark"] == {"Accuracy": round(expected.value or 0, 4)}
-    section = (tmp_path / "hb" / "human_baseline_en.md").read_text()
-    which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
-    assert f"metadata is that of {which}: {expected.n} of 8." in section
-    assert merilo.verify(tmp_path / "hb") == []
-
-
 def test_registries_and_the_hub_find_every_row(
     hb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,3 +352,37 @@ def test_registries_and_the_hub_find_every_row(
     datasets = pytest.importorskip("datasets")
     rows = datasets.load_dataset(str(hb), "consensus", cache_dir=str(tmp_path / "cache"))["train"]
     assert rows.num_rows == pl.read_csv(hb / "consensus.csv").height
+
+
+#: Two numbers with a decimal point and what stands between them.
+SPAN = r"(\d\.\d{3})\s*(?:[–,]|to)\s*(\d\.\d{3})"
+
+
+def test_every_place_shows_the_interval_of_record(base: Path, tmp_path: Path) -> None:
+    study().drop("golden").write_csv(tmp_path / "answers.csv")
+    pl.DataFrame({"question": [*GOLD], "gold": [*GOLD.values()]}).write_csv(tmp_path / "gold.csv")
+    words = (
+        "--item",
+        "question",
+        "--annotator",
+        "worker",
+        "--answer",
+        "label",
+        "--gold",
+        tmp_path / "gold.csv",
+    )
+    done = command("baseline", tmp_path / "answers.csv", *words, "--details", "--out", tmp_path / "hb")
+    interval = merilo.load(tmp_path / "hb").metrics["acc"].ci95
+    assert interval is not None
+    table = next(line for line in command("table", tmp_path / "hb").out.splitlines() if "[hb]" in line)
+    places = {
+        "terminal": (done.out, "of the consensus of"),
+        "its table": (done.out, "Accuracy, consensus"),
+        "table": (table, "|"),
+    }
+    for name in ("report.html", "README.md", "human_baseline_en.md", "cost_en.md"):
+        places[name] = (tmp_path / "hb" / name).read_text(encoding="utf-8"), "of the consensus of"
+    for name, (text, words_before) in places.items():
+        found = re.search(SPAN, text.replace("\u00a0", " ").split(words_before, 1)[1])
+        assert found, name
+        assert found.groups() == tuple(f"{end:.3f}" for end in interval), name

@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from merilo.cli import main
@@ -15,18 +14,6 @@ def lcs(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("quality") / "lcs"
     main(["baseline", *map(str, (pools / "lcs").glob("*.tsv")), "--dataset", "lcs", "--out", str(out)])
     return out
-
-
-def test_every_annotator_has_a_row_with_all_that_is_known(lcs: Path) -> None:
-    content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
-    people = pl.read_csv(lcs / "annotators.csv")
-    assert people.height == content["annotators"]["total"] == 29
-    assert int(people["excluded"].sum()) == content["annotators"]["excluded"] == 3
-    assert int(people["responses"].sum() + people["controls"].sum()) == content["responses"]["total"]
-    assert int(people["controls"].sum()) == content["responses"]["control"]
-    for name in ("agreement", "favourite_share"):
-        assert people[name].is_between(0, 1).all()
-    assert people["median_seconds"].min() > 0
 
 
 def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
@@ -52,8 +39,3 @@ def test_a_baseline_without_doubtful_items_says_so(pools: Path, tmp_path: Path) 
         "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
         in page
     )
-
-
-def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["baseline", *map(str, (pools / "bps").glob("*.tsv")), "--json", "-"])
-    assert json.loads(capsys.readouterr().out)["doubtful"] is None

@@ -121,13 +121,6 @@ def test_numbers_agree_with_their_nouns(excluded: int, people: int, told: str) -
     assert told in russian(changed(annotators__excluded=excluded, annotators__total=people))
 
 
-def test_a_rejected_baseline_says_first_that_it_must_not_be_used() -> None:
-    why = {"code": "low_agreement", "sentence": "46 of 100 items have no majority", "rejects": True}
-    assert english(changed(status="rejected", findings=[why])).startswith(
-        "46 of 100 items have no majority. The accuracy"
-    )
-
-
 def test_what_is_missing_is_said_or_left_out() -> None:
     content = changed(
         gold=None,
@@ -171,13 +164,6 @@ def test_without_a_plan_nothing_is_told_of_conditions() -> None:
     for word in ("Инструкция", "модель,", "тренировочные", "отводилось", "отобран"):
         assert word in russian(plan=PLAN)
         assert word not in russian()
-
-
-def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
-    for language in ("ru", "en"):
-        text = human_baseline(Baseline(), None, language)  # type: ignore[arg-type]
-        assert text
-        assert "None" not in text
 
 
 def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
@@ -254,11 +240,6 @@ def test_only_the_section_changes_in_the_card() -> None:
         b'"TODO"', json.dumps('Точность — 0,560.\n\n«Ок» "да"', ensure_ascii=False).encode()
     )
     assert readme_with_section(made, "TODO", "raw_readme_ru.json") == raw
-
-
-def test_a_card_without_the_section_gets_it_at_the_end() -> None:
-    made = readme_with_section(b'{\n    "Motivation": "M"\n}\n', "H", "raw_readme_en.json")
-    assert made == b'{\n    "Motivation": "M",\n    "Human baseline": "H"\n}\n'
 
 
 @pytest.mark.parametrize(
