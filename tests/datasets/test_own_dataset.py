@@ -190,6 +190,11 @@ GUESSED = [
     ([{"question": f"Which {n}?", "A": "x", "B": "y", "C": "z", "answer": "ABC"[n % 3], "editor": f"e{n}"} for n in range(6)], ["A", "B", "C"], "A, B, C", "not used: editor"),
     ([{"question": f"Which {n}?\nA) x\nB) y", "answer": "ABE"[n % 3]} for n in range(6)], [*"ABCDE"], "none", "the gold answers are letters: A to E are the options"),
     ([{"question": f"Capital {n}?", "answer": f"Paris|City {n}"} for n in range(6)], [], "none", "items are numbered from 1"),
+    ([{"question": f"Capital {n}?", "answer": f"Paris|City {n}"} for n in range(6)], [], "none", "such as Paris|City 0 count as one answer"),
+    ([{"question": f"Какой {n}?", "А": "x", "Б": "y", "В": "z", "answer": "АБВ"[n % 3]} for n in range(6)], ["A", "B", "C"], "А, Б, В", "items are numbered from 1"),
+    ([{"question": f"Which {n}?\nA) x\nB) y\nC) z", "answer": "B"} for n in range(6)], [*"ABC"], "none", "A to C are the options"),
+    ([{"question": f"Какой {n}?\nА. x\nБ. y\nВ. z", "answer": "АБ"[n % 2]} for n in range(6)], [*"АБВ"], "none", "А to В are the options"),
+    ([{"question": f"Which {n}?\nA) red\nB) blue", "answer": "red"} for n in range(6)], [], "none", "list options A to B, but the gold answers are no letters"),
 ]  # fmt: skip
 
 

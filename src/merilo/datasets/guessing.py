@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.datasets.own_items import (
+    RUSSIAN_LETTERS,
     QuestionRow,
     gold_of,
     gold_values,
@@ -29,7 +30,7 @@ from merilo.metrics.answers import Answer
 from merilo.settings import OUTPUT, CheckedSettings, Help
 from merilo.strict_json import Json
 from merilo.text import Language, Text
-from merilo.wording import choices, listed
+from merilo.wording import choices, listed, shortened
 
 #: The form of an answer that a user can name.
 AnswerForm: TypeAlias = Literal["choice", "integer", "text"]
@@ -74,6 +75,10 @@ _TELLING: Final = re.compile(
 #: A choice has at most so many labels, a group so many values; longer texts are no category.
 _MOST_LABELS, _MOST_GROUPS, _LONGEST_CATEGORY = 10, 100, 60
 _MOST_OPTIONS: Final = 26
+
+#: Letters of options in their order, and a line of a question that lists an option under its letter.
+_ALPHABETS: Final = (ascii_uppercase[:_MOST_LABELS], RUSSIAN_LETTERS)
+_LISTED: Final = re.compile(r"^[ \t]*[(\[]?([A-ZА-Я])[).:\]][ \t]*\S", re.MULTILINE)
 
 
 def _own(help_: str, metavar: str | None = "COLUMN") -> Help:
@@ -139,7 +144,7 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
     fields = {column: field for field, column in (declared.items or columns).fields.items()}
     by, shared = (name and fields.get(name, meta_name(name)) for name in (group, cluster))
     declared = replace(declared, extra=by and f"{declared.metrics[0]}.{{{by}}}", cluster=shared)
-    return declared, language, [*_notes(table, columns, declared, {*taken, identity, *meta})]
+    return declared, language, [*_notes(table, columns, declared, shown, {*taken, identity, *meta})]
 
 
 def _wished(wish: str | None, guessed: str | None) -> str | None:
@@ -239,18 +244,42 @@ def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, 
     wrongs = [name for name in table.columns if re.sub(r"_?\d+$", "", _plain(name)) in USUAL["wrong option"]]
     if wrongs and (right := table.find("right option", table.is_text)):
         return (right, *wrongs)
-    for stem in (*USUAL["option"], ""):
+    return _series(table, shown)
+
+
+def _series(table: _Table, shown: Sequence[str]) -> tuple[str, ...]:
+    """Return columns called A, B, C, or option_a, option_b, or choice1, choice2, that hold options in every row."""
+    for alphabet in _ALPHABETS:
+        letters = tuple(letter for letter in alphabet if letter in table.columns and letter not in shown)
+        if len(letters) > 1 and alphabet.startswith("".join(letters)) and _have_options(table, letters):
+            return letters
+    for stem in USUAL["option"]:
         ends = {
             end[1]: name
             for name in table.columns
             if name not in shown and (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))
-            if stem or name in ascii_uppercase
         }
         names, signs = tuple(ends[end] for end in sorted(ends)), "".join(sorted(ends))
         follow = signs[:1] in {"a", "0", "1"} and signs in f"{digits}{ascii_lowercase}"
-        if follow and all(len(options_of(row, names)) > 1 for row in table.rows):
+        if follow and _have_options(table, names):
             return names
     return ()
+
+
+def _have_options(table: _Table, names: Sequence[str]) -> bool:
+    return all(len(options_of(row, names)) > 1 for row in table.rows)
+
+
+def _listed_letters(table: _Table, shown: Sequence[str]) -> str:
+    """Return the letters under which every question lists options itself: those of the longest list."""
+    longest = ""
+    for row in table.rows:
+        text = "\n".join(value for name in shown if isinstance(value := row.values.get(name), str))
+        letters = "".join(dict.fromkeys(_LISTED.findall(text)))
+        if len(letters) < 2 or not any(alphabet.startswith(letters) for alphabet in _ALPHABETS):
+            return ""
+        longest = max(longest, letters, key=len)
+    return longest
 
 
 def _gold_columns(table: _Table, taken: Collection[str | None]) -> Iterator[tuple[str, ...]]:
@@ -288,7 +317,8 @@ def _answer(
             f"each of {listed(rivals)} may hold the gold answers: say which with {argument('gold', 'COLUMN')}",
             file=table.file,
         )
-    return _open(table, replace(columns, gold=candidates[0]), wishes.answer, language)
+    listed_in = _listed_letters(table, shown)
+    return _open(table, replace(columns, gold=candidates[0]), wishes.answer, language, listed_in)
 
 
 def _by_options(
@@ -332,14 +362,14 @@ def _by_options(
 
 
 def _open(
-    table: _Table, columns: ItemColumns, wanted: AnswerForm | None, language: Language
+    table: _Table, columns: ItemColumns, wanted: AnswerForm | None, language: Language, listed_in: str
 ) -> tuple[Answer, ItemColumns]:
-    """Return the form of an answer without options: yes or no, few labels, whole numbers, or else texts."""
+    """Return the form of an answer without options: letters that questions list, few labels, numbers or texts."""
     known = [values for row in table.rows if (values := gold_values(row, columns.gold, columns.gold_after))]
     single = all(len(values) == 1 for values in known)
     texts = [str(values[0]).strip() for values in known]
     if columns.gold_after is None and texts and single and all("####" in text for text in texts):
-        return _open(table, replace(columns, gold_after="####"), wanted, language)
+        return _open(table, replace(columns, gold_after="####"), wanted, language, listed_in)
     if not known and wanted in {None, "choice"}:
         raise UsageError(
             f"without gold answers the form of an answer is not known: give {argument('answer', 'text')} or "
@@ -349,10 +379,11 @@ def _open(
     if wanted is None and single and {text.casefold() for text in texts} <= {"true", "false"}:
         yes, no = (Text(word).in_language(language).casefold() for word in ("Yes", "No"))
         return Answer(kind="choice", labels=(yes, no)), columns
-    letters = ascii_uppercase[:_MOST_LABELS]
-    if single and wanted in {None, "choice"} and len({*texts}) > 1 and {*texts} <= {*letters}:
-        # The options stand in the question's text.
-        return Answer(kind="choice", labels=tuple(letters[: letters.index(max(texts)) + 1])), columns
+    if single and wanted in {None, "choice"}:
+        for letters in (alphabet for alphabet in _ALPHABETS if {*texts, *listed_in} <= {*alphabet}):
+            if listed_in or len({*texts}) > 1:  # the options stand in the question's text
+                last = max(map(letters.index, {*texts, *listed_in}))
+                return Answer(kind="choice", labels=tuple(letters[: last + 1])), columns
     counts = Counter(texts)
     few = 2 <= len(counts) <= _MOST_LABELS and min(counts.values()) > 1 and len(known) >= 4 * len(counts)
     brief = len(counts) > 1 and max(map(len, texts)) <= _LONGEST_CATEGORY
@@ -439,10 +470,14 @@ def _prompt(asked: Sequence[str], answer: Answer, options: Sequence[str], langua
 
 
 def _notes(
-    table: _Table, columns: ItemColumns, declared: Dataset, used: Collection[str | None]
+    table: _Table,
+    columns: ItemColumns,
+    declared: Dataset,
+    shown: Sequence[str],
+    used: Collection[str | None],
 ) -> Iterator[Text]:
     labels = declared.answer.labels
-    if labels and not columns.options and {*labels} <= {*ascii_uppercase}:
+    if labels and not columns.options and any({*labels} <= {*alphabet} for alphabet in _ALPHABETS):
         yield Text(
             "the gold answers are letters: {first} to {last} are the options; if the file has them in columns, "
             "name these with {option}",
@@ -459,6 +494,30 @@ def _notes(
             "{n:# item has|# items have} no gold answer; people can answer them, but they are not scored",
             n=empty,
         )
+    if declared.answer.kind == "text":
+        yield from _notes_on_texts(
+            table, columns, declared.answer, "" if columns.options else _listed_letters(table, shown)
+        )
+
+
+def _notes_on_texts(table: _Table, columns: ItemColumns, answer: Answer, listed_in: str) -> Iterator[Text]:
+    if listed_in:
+        yield Text(
+            "the questions list options {first} to {last}, but the gold answers are no letters: people answer with "
+            "free text; options in columns of their own can be named with {option}",
+            first=listed_in[0],
+            last=listed_in[-1],
+            option=argument("options", "COLUMN"),
+        )
+    golds = [str(value) for row in table.rows for value in gold_values(row, columns.gold, columns.gold_after)]
+    for sign in "|;":
+        if answer.alternatives is None and sum(sign in gold for gold in golds) > len(golds) / 4:
+            yield Text(
+                "gold answers such as {gold} count as one answer; if they are several right ones, add "
+                "'alternatives: \"{sign}\"' to the declaration's answer",
+                gold=shortened(next(gold for gold in golds if sign in gold)),
+                sign=sign,
+            )
 
 
 def _empty(value: Any) -> bool:  # noqa: ANN401 - any value of a file

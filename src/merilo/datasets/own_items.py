@@ -15,6 +15,7 @@ from functools import cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Final, cast
 
 from merilo import items as ready
@@ -358,6 +359,10 @@ def gold_values(row: QuestionRow, columns: Sequence[str], after: str | None = No
     return golds
 
 
+#: Letters of options in Russian tests; Ё and Й are not among them.
+RUSSIAN_LETTERS: Final = "АБВГДЕЖЗИК"
+
+
 def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[str] = ()) -> int | None:
     """Return the place of the option that a gold answer names; `None` if it names none.
 
@@ -374,7 +379,8 @@ def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[
     text = " ".join(_text(value).split()).casefold()
     if form == "letter":
         text = text.strip("().:")
-        names = [chr(ord("a") + place) for place in range(len(texts))]
+        letters = ascii_lowercase if text in ascii_lowercase else RUSSIAN_LETTERS.casefold()
+        names = [*letters[: len(texts)]]
     elif form in {"from-0", "from-1"}:
         start = int(form == "from-1")
         text = text.removesuffix(".0")
