@@ -360,7 +360,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "000.8": ("they stand at regular intervals",),
     "000.9": ("a threshold on control items excludes annotators", _POOLS),
     "000.10": ("a majority of 5 answers is 3", _POOLS),
-    "000.11": ("people/aggregation/test_cascade.py::test_the_published_procedure_is_one_option_away",),
+    "000.11": ("people/aggregation/test_cascade.py::test_ties_can_go_to_glad_at_once_and_the_published_procedure_is_one_option_away",),
     "000.12": ("the consensus is scored against the gold answers by the dataset's metric", _ROAD),
     "000.13": ("test_guide.py::test_the_notebook_runs_from_its_first_cell_to_its_last",
                "datasets/test_catalogue.py::test_fifteen_datasets_count_in_the_total_and_the_diagnostic_ones_are_open"),

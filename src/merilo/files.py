@@ -213,14 +213,15 @@ def read_table(
             # Unnamed columns, such as an index that pandas wrote, are no columns.
             wanted = [position for position, name in enumerate(header) if name and keep(name)]
             names = [header[position] for position in wanted]
-            blocks = [
-                block.rename(dict(zip(block.columns, names, strict=True)))
-                for block in _all_blocks(binary, encoding, delimiter, header, wanted, path, progress)
-            ]
+            parts: list[list[pl.Series]] = [[pl.Series(dtype=pl.String)] for _ in names]
+            for block in _all_blocks(binary, encoding, delimiter, header, wanted, path, progress):
+                for column, part in zip(parts, block.get_columns(), strict=True):
+                    column.append(part)
         except UnicodeDecodeError as error:
             raise _not_text(error, encoding, path) from None
-    schema = dict.fromkeys(names, pl.String)
-    data = pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema)
+    # One column after the other, so that only one of them is there twice.
+    parts.reverse()
+    data = pl.DataFrame([pl.concat(parts.pop(), rechunk=True).alias(name) for name in names])
     return FileTable(shown(path), data, _first_row(path, encoding))
 
 

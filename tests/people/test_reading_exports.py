@@ -15,8 +15,9 @@ from command import merilo
 from exports import row, small_pool, toloka, written
 
 import merilo as merilo_library
-from merilo.errors import InputError
+from merilo.errors import InputError, MeriloError
 from merilo.file_reading import Reading
+from merilo.people.controls import judged_annotators, read_skills
 from merilo.people.cost import cost
 from merilo.people.platforms import moment
 from merilo.people.reading import read_responses
@@ -87,25 +88,25 @@ def test_one_file_may_write_times_in_several_ways() -> None:
     assert pl.select(moment(pl.lit(texts))).to_series().to_list() == [ten, None, ten, None, ten]
 
 
-@pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "-1", "much", "$0.02", "1e400", "1e308", "1,000.5"])
-def test_a_reward_that_is_none_is_told_with_its_row_and_counts_as_not_given(
-    tmp_path: Path, reward: str
-) -> None:
-    path = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A", "new", reward=reward)]))
-    outcome = merilo("baseline", path, "--json", "-")
+def test_times_and_rewards_that_are_none_are_told_and_lose_no_answer(tmp_path: Path) -> None:
+    bad = ["nan", "inf", "-inf", "-1", "much", "$0.02", "1e400", "1e308", "1,000.5"]
+    rows = [
+        row("q0", "A", f"new{n}", reward=text, started="soon", submitted="later")
+        for n, text in enumerate(bad)
+    ]
+    outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka([*small_pool(), *rows])), "--json", "-")
     assert outcome.status == 0
-    assert "p.tsv, row 27); it is treated as missing" in outcome.err
-    assert "ASSIGNMENT:reward" in outcome.err
+    for said in (
+        "p.tsv, row 27); it is treated as missing",
+        "ASSIGNMENT:reward",
+        "'nan'",
+        "'soon'",
+        "'later'",
+    ):
+        assert said in outcome.err
     assert outcome.json["cost"]["total"] == 0.5
-
-
-def test_times_that_are_none_are_told_and_lose_no_answer(tmp_path: Path) -> None:
-    rows = [*small_pool(), row("q0", "A", "new", started="soon", submitted="later")]
-    outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-")
-    assert "'soon'" in outcome.err
-    assert "'later'" in outcome.err
-    assert outcome.json["responses"]["used"] == 21
     assert outcome.json["cost"]["hours"] == round(25 * 30.5 / 3600, 6)
+    assert outcome.json["responses"]["used"] == 20 + len(bad)
 
 
 def test_a_row_of_json_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
@@ -118,15 +119,24 @@ def test_a_row_of_json_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
     assert "in row 1;" in complaint
 
 
+def test_items_are_numbered_alike_however_many_rows_are_compared_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["a", "b", "a", "c", "b", "a", "d"]
+    path = lines(
+        tmp_path / "p.jsonl",
+        [{"item": text, "annotator": str(n), "answer": "A"} for n, text in enumerate(texts)],
+    )
+    whole = read_responses(path)
+    monkeypatch.setattr("merilo.people.reading._COMPARED", 2)
+    assert read_responses(path).table.equals(whole.table)
+    assert whole.table["item"].to_list() == [1, 2, 1, 3, 2, 1, 4]
+
+
 @pytest.mark.parametrize("name", ["row", "row of file", "dropped", "index", ""])
 def test_a_plain_table_may_have_columns_of_any_name(tmp_path: Path, name: str) -> None:
     path = lines(tmp_path / "p.jsonl", [{name: 1, **record} for record in plain_records()])
     assert read_responses([path]).table["row"].to_list() == [1, 2, 3, 4, 5, 6]
-
-
-def test_an_item_column_named_twice_counts_once(tmp_path: Path) -> None:
-    path = lines(tmp_path / "p.jsonl", plain_records())
-    assert merilo("baseline", path, "--item", "item", "--item", "item").status == 0
 
 
 @pytest.mark.parametrize(
@@ -160,7 +170,7 @@ def test_parquet_of_any_types(tmp_path: Path) -> None:
         }
     ).with_columns(pl.col("annotator").cast(pl.String).cast(pl.Categorical))
     table.write_parquet(tmp_path / "p.parquet")
-    read = read_responses([tmp_path / "p.parquet"])
+    read = read_responses(tmp_path / "p.parquet")
     assert read.items["input_item"].to_list() == ["[1, 2]", "[3, null]"]
     assert read.table["answer"].to_list() == ["true", "false", "true", "true"]
     assert read.table["is_control"].to_list() == [False, False, True, True]
@@ -237,12 +247,10 @@ def studio_task(**annotation: object) -> dict[str, object]:
     return {"id": 1, "data": {"text": "q"}, "annotations": people}
 
 
-@pytest.mark.parametrize("seconds", [True, "soon", 10**400, -1, [3]])
-def test_label_studio_times_that_are_none(tmp_path: Path, seconds: object) -> None:
-    path = written(tmp_path / "p.json", json.dumps([studio_task(lead_time=seconds)]))
-    outcome = merilo("baseline", path, "--json", "-")
-    assert outcome.status == 0
-    assert outcome.json["cost"]["hours"] is None
+def test_label_studio_times_that_are_none(tmp_path: Path) -> None:
+    tasks = [studio_task(lead_time=seconds) for seconds in (True, "soon", 10**400, -1, [3])]
+    read = read_responses(written(tmp_path / "p.json", json.dumps(tasks)))
+    assert read.table["page_seconds"].to_list() == [None] * 15
 
 
 @pytest.mark.parametrize(
@@ -252,8 +260,8 @@ def test_label_studio_times_that_are_none(tmp_path: Path, seconds: object) -> No
 def test_label_studio_exports_that_are_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert merilo("baseline", path).status == 2
-    assert "p.json" in merilo("baseline", path).complaint
+    with pytest.raises(MeriloError, match=r"p\.json"):
+        read_responses(path)
 
 
 def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
@@ -290,8 +298,8 @@ def test_a_page_is_paid_even_if_no_answer_of_it_can_be_used(tmp_path: Path) -> N
 
 def test_without_pages_every_answer_has_its_own_time(tmp_path: Path) -> None:
     path = lines(tmp_path / "p.jsonl", [{**record, "seconds": 30} for record in plain_records()])
-    merilo("baseline", path, "--out", tmp_path / "out")
-    assert pl.read_csv(tmp_path / "out" / "annotators.csv")["median_seconds"].to_list() == [30.0] * 3
+    people = judged_annotators(read_responses(path), min_control_accuracy=0.5)
+    assert people["median_seconds"].to_list() == [30.0] * 3
 
 
 def test_what_a_spreadsheet_would_run_stands_behind_an_apostrophe(tmp_path: Path) -> None:
@@ -307,26 +315,18 @@ def test_what_a_spreadsheet_would_run_stands_behind_an_apostrophe(tmp_path: Path
     assert evil in merilo_library.load(tmp_path / "out").responses.table["answer"].to_list()
 
 
-def test_skills_with_two_values_name_the_row_of_the_second(tmp_path: Path) -> None:
-    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
-    text = "worker_id;skill_value\nw1;90\nw2;80,5\nw2;80,5\nw1;70\n"
-    skills = written(tmp_path / "skills.csv", text)
-    assert "skills.csv, row 5: annotator w1 has two" in merilo("baseline", pool, "--skills", skills).complaint
-    written(skills, text.replace("w1;70", ";70"))
-    assert (
-        "skills.csv, row 5, worker_id: has no annot" in merilo("baseline", pool, "--skills", skills).complaint
-    )
+@pytest.mark.parametrize(
+    ("row_of", "says"), [("w1;70", "row 5: annotator w1 has two"), (";70", "row 5, worker_id: has no annot")]
+)
+def test_skills_that_are_none_name_their_row(tmp_path: Path, row_of: str, says: str) -> None:
+    text = f"worker_id;skill_value\nw1;90\nw2;80,5\nw2;80,5\n{row_of}\n"
+    with pytest.raises(InputError, match=says):
+        read_skills(written(tmp_path / "skills.csv", text))
 
 
-@pytest.mark.parametrize(("name", "more"), [("wide.csv", 100_000), ("wide.jsonl", 100_000)])
-def test_a_table_with_very_many_columns_is_refused_at_once(tmp_path: Path, name: str, more: int) -> None:
-    names = ["item", "annotator", "label", *(f"c{number}" for number in range(more))]
-    path = tmp_path / name
-    if name.endswith("jsonl"):
-        path.write_text(json.dumps(dict.fromkeys(names, "1")) + "\n", encoding="utf-8")
-    else:
-        sign = "," if name.endswith("csv") else "\t"
-        path.write_text(f"{sign.join(names)}\n{sign.join('1' for _ in names)}\n", encoding="utf-8")
-    outcome = merilo("baseline", path)
-    assert outcome.status == 2
-    assert f"{name}: has {more + 3} columns; at most 10000 are read" in outcome.complaint
+@pytest.mark.parametrize("name", ["wide.csv", "wide.jsonl"])
+def test_a_table_with_very_many_columns_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    names = ["item", "annotator", "label", *(f"c{number}" for number in range(100_000))]
+    text = json.dumps(dict.fromkeys(names, "1")) if name.endswith("jsonl") else ",".join(names) + "\n1"
+    with pytest.raises(InputError, match=f"{name}: has 100003 columns; at most 10000 are read"):
+        read_responses(written(tmp_path / name, text))

@@ -123,46 +123,38 @@ def test_a_further_study_has_the_standard_error_that_the_tests_need() -> None:
     assert study_size(now, 1000, 0.01) is None
 
 
-def test_clusters_multiply_the_items_by_their_design_effect() -> None:
-    alone, shared = (
-        power(half_width=0.03, cluster_size=size, icc=0.3)["interval"]["items_if_people_do_not_matter"]
-        for size in (1.0, 5.0)
-    )
-    assert shared / alone == pytest.approx(1 + 4 * 0.3, rel=0.02)
-
-
 def test_control_items_separate_guessing_from_skilled_annotators() -> None:
     plan = controls()
     assert plan.excluded >= 0.95
     assert plan.retained >= 0.95
     assert plan.pass_mark == pass_mark(plan.controls, 0.5)
+    for n, threshold in ((1, 0.01), (7, 0.5), (10, 0.7), (200, 1.0)):
+        assert (pass_mark(n, threshold) - 1) / n < threshold <= pass_mark(n, threshold) / n
+    alone, shared = (
+        power(half_width=0.03, cluster_size=size, icc=0.3)["interval"]["items_if_people_do_not_matter"]
+        for size in (1.0, 5.0)
+    )
+    assert shared / alone == pytest.approx(1 + 4 * 0.3, rel=0.02)
     assert plan.always_from >= plan.controls
     with pytest.raises(DataError, match="choose a threshold well between the two"):
         controls(threshold=0.2, chance=0.5, skilled=0.9)
 
 
-@given(st.integers(1, 200), st.floats(0.01, 1))
-def test_the_pass_mark_is_the_least_number_at_the_threshold(n: int, threshold: float) -> None:
-    mark = pass_mark(n, threshold)
-    assert mark / n >= threshold
-    assert mark == 0 or (mark - 1) / n < threshold
-
-
-def test_every_part_is_said_in_a_sentence() -> None:
+def test_every_part_is_said_in_a_sentence_and_what_cannot_be_had_with_status_1() -> None:
     asked = ("--half-width", 0.04, "--items", 400, "--difference", 0.05, "--margin", 0.05, "--people", 300)
     said = merilo("power", *asked).out
-    for name in ("assumed", "interval", "precision", "difference", "equivalence", "controls"):
-        assert name in said
-    assert merilo("power", *asked, "--json", "-").json["precision"]["items"] == 400
-
-
-def test_what_cannot_be_had_is_said_with_status_1() -> None:
-    outcome = merilo("power", "--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15)
-    assert outcome.status == 1
-    assert "annotators, not items, are the limit" in outcome.complaint
-    endless = merilo("power", "--half-width", 1e-9)
-    assert endless.status == 1
-    assert "a half-width of 1e-09 needs more than 10000000 items" in endless.complaint
+    assert all(
+        name in said for name in ("assumed", "interval", "precision", "difference", "equivalence", "controls")
+    )
+    for words, why in (
+        (
+            ("--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15),
+            "annotators, not items, are the limit",
+        ),
+        (("--half-width", 1e-9), "a half-width of 1e-09 needs more than 10000000 items"),
+    ):
+        outcome = merilo("power", *words)
+        assert (outcome.status, why in outcome.complaint) == (1, True)
 
 
 @pytest.mark.parametrize(

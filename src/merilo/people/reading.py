@@ -27,6 +27,9 @@ from merilo.settings import Platform
 from merilo.strict_json import Json, read_json
 from merilo.wording import choices, listed, shortened
 
+#: How many rows are compared at once.
+_COMPARED: Final = 100_000
+
 #: The answer that counts as wrong because it came after the time limit.
 LATE: Final = "(after the time limit)"
 
@@ -270,8 +273,8 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
     if reading.time_limit is not None and reading.late == "wrong":
         late = pl.col("page_seconds") > reading.time_limit
         data = data.with_columns(pl.when(late).then(pl.lit(LATE)).otherwise("answer").alias("answer"))
-    items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
-    data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
+    items, numbers = _numbered(data.select(fields))
+    data = data.drop(fields).with_columns(numbers)
     return Responses(
         table=data.select(
             *(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
@@ -289,6 +292,21 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
         reading=reading,
         arms=_arms(data) if "arm" in data.columns else None,
     )
+
+
+def _numbered(asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the different items with their numbers, from 1 in order of appearance, and the number of each row's item.
+
+    Polars copies the texts of all rows that it compares: some at a time take less memory.
+    """
+    slices = list(asked.iter_slices(_COMPARED))
+    items = pl.concat(rows.unique(maintain_order=True) for rows in slices).unique(maintain_order=True)
+    items = items.with_row_index("item", offset=1)
+    joined = (
+        rows.join(items, on=asked.columns, how="left", nulls_equal=True, maintain_order="left")
+        for rows in slices
+    )
+    return items, pl.concat(rows["item"] for rows in joined)
 
 
 def _refuse_other_projects(exports: Sequence[Export]) -> None:

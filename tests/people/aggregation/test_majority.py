@@ -46,57 +46,42 @@ def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], e
             assert confidence == count[0][1] / sum(votes for _, votes in count)
 
 
-def test_only_the_first_two_labels_are_compared() -> None:
-    # Three labels with one vote each: 90, 90 and 80. The first two are equal, so skill decides nothing.
-    consensus = resolve_by_skill(votes_of([0, 1, 2]), [90, 90, 80])
-    assert (consensus.how == Resolution.UNRESOLVED).sum() == 1
-
-
-def test_the_three_most_skilled_decide_where_the_sums_are_equal() -> None:
-    consensus = resolve_by_skill(votes_of([0, 0, 1, 1]), [100, 50, 80, 70])
-    assert (consensus.label[0], consensus.how[0]) == (1, Resolution.TOP_SKILL)
-    assert consensus.confidence[0] == 0.5
-
-
-def test_the_order_of_the_rows_does_not_choose_the_three_most_skilled() -> None:
-    votes = votes_of([0, 1, 0, 1, 2, 3])
-    backwards = Votes(votes.item[::-1], votes.annotator[::-1], votes.label[::-1], 1, 6, 5)
-    for direction in (votes, backwards):
-        assert resolve_by_skill(direction, [70] * 6).how[0] == Resolution.UNRESOLVED
-
-
-def test_of_people_equally_skilled_the_more_able_belong_to_the_three() -> None:
-    consensus = resolve_by_skill(votes_of([0, 1, 0, 1]), [70] * 4, ability=np.array([0.1, 0.9, 0.5, 0.7]))
-    assert (consensus.label[0], consensus.how[0]) == (1, Resolution.TOP_SKILL)
-
-
-def test_an_unknown_skill_counts_as_the_mean_of_the_known_ones() -> None:
-    votes = votes_of([0, 1])
-    assert resolve_by_skill(votes, [np.nan, 80]).label[0] == -1
-    three = votes_of([0, 1, -1])
-    assert resolve_by_skill(three, [np.nan, 80, 100]).label[0] == 0
-    assert resolve_by_skill(votes, [np.nan, np.nan]).label[0] == -1
-
-
-def test_fractions_that_add_up_to_the_same_are_equal_in_any_order() -> None:
-    skill = [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]
-    assert resolve_by_skill(votes_of([0, 0, 0, 1, 1, 1]), skill).how[0] == Resolution.UNRESOLVED
+@pytest.mark.parametrize(
+    ("answers", "skill", "ability", "label"),
+    [
+        ([0, 1, 2], [90, 90, 80], None, -1),  # only the first two labels are compared, and they are equal
+        ([0, 0, 1, 1], [100, 50, 80, 70], None, 1),  # the three most skilled decide where the sums are equal
+        ([0, 1, 0, 1, 2, 3], [70] * 6, None, -1),  # the order of rows does not choose the three
+        ([3, 2, 1, 0, 1, 0], [70] * 6, None, -1),
+        (
+            [0, 1, 0, 1],
+            [70] * 4,
+            [0.1, 0.9, 0.5, 0.7],
+            1,
+        ),  # of people equally skilled the more able belong to the three
+        ([0, 1, -1], [np.nan, 80, 100], None, 0),  # an unknown skill is the mean of the known ones
+        ([0, 1], [np.nan, 80], None, -1),
+        ([0, 1], [np.nan, np.nan], None, -1),
+        (
+            [0, 0, 0, 1, 1, 1],
+            [0.1, 0.2, 0.3, 0.3, 0.2, 0.1],
+            None,
+            -1,
+        ),  # sums of fractions are equal in any order
+        ([-1], [1], None, -1),
+    ],
+)
+def test_skill_resolves_ties(
+    answers: list[int], skill: list[float], ability: list[float] | None, label: int
+) -> None:
+    known = None if ability is None else np.array(ability)
+    assert resolve_by_skill(votes_of(answers), skill, ability=known).label.tolist() == [label]
 
 
 def test_fewer_votes_than_a_majority_are_a_plurality() -> None:
     votes = votes_of([0, 0, 1, 2, 3], [0, 0, 0, 1, 2])
     assert [Resolution(how) for how in plurality(votes).how] == [Resolution.PLURALITY, Resolution.MAJORITY]
     assert majority(votes).label.tolist() == [-1, 0]
-
-
-def test_no_votes_at_all_leave_every_item_unresolved() -> None:
-    empty = np.zeros(0, dtype=np.int32)
-    for consensus in (
-        majority(Votes(empty, empty, empty, 2, 0, 0)),
-        resolve_by_skill(Votes(empty, empty, empty, 2, 1, 0), [1]),
-    ):
-        assert consensus.label.tolist() == [-1, -1]
-        assert (consensus.how == Resolution.UNRESOLVED).sum() == 2
 
 
 def test_wrong_parameters_are_refused() -> None:
