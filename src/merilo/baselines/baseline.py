@@ -473,8 +473,7 @@ def record_of(evidence: Evidence) -> Baseline:
         ),
         clusters=evidence.clusters,
         resolved_by=resolved_by(decided.resolved_by),
-        metrics=estimates.all()
-        | {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in estimates.missing.items()},
+        metrics=dict(estimates.metrics),
         by_majority_alone=dict(estimates.by_majority_alone),
         human_benchmark=_human_benchmark(estimates, evidence.settings),
         single_person=estimates.single_person,
@@ -554,7 +553,7 @@ def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark
     The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
     those with a majority is withheld from a folder without gold answers.
     """
-    metrics = estimates.main or estimates.extra
+    metrics = estimates.headlines
     if not metrics:
         return None
     agreed = settings.human_benchmark == "agreed"

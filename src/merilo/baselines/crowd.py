@@ -73,7 +73,7 @@ class Crowd:
     @property
     def estimates(self) -> Mapping[str, Estimate]:
         """Return the estimates of the baseline's consensus by metric; empty without annotators."""
-        return self.evidence.estimates.all() if self.evidence else {}
+        return self.evidence.estimates.metrics if self.evidence else {}
 
     def on(self, chosen: Sequence[int]) -> Crowd:
         """Return the same annotators restricted to the items at these places."""

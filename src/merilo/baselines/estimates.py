@@ -54,28 +54,27 @@ class Estimates:
     """All estimates of a study with gold.
 
     Attributes:
-        main: the declared metrics of the consensus, the main one first.
-        extra: the metrics by group of the dataset's own items: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        metrics: the metrics of the consensus: the declared ones, the main one first; those of groups of the dataset's
+            own items ("acc.anatomy", "correct.virtue"); and without a value, those that could not be computed.
         by_majority_alone: the metrics by the published procedure (a majority decides, other items are left out); empty
             if the settings are this procedure.
         single_person: the main metric of one answer drawn at random for every item; `None` without metrics.
-        missing: mapping from metric to the reason why it could not be computed.
     """
 
-    main: Mapping[str, Estimate] = field(default_factory=dict)
-    extra: Mapping[str, Estimate] = field(default_factory=dict)
+    metrics: Mapping[str, Estimate] = field(default_factory=dict)
     by_majority_alone: Mapping[str, Estimate] = field(default_factory=dict)
     single_person: Estimate | None = None
-    missing: Mapping[str, str] = field(default_factory=dict)
-
-    def all(self) -> dict[str, Estimate]:
-        """Return the main metrics followed by the extra ones."""
-        return {**self.main, **self.extra}
 
     @property
-    def headline(self) -> Estimate | None:
-        """Return the dataset's main metric; `None` if no metric could be computed."""
-        return next(iter(self.all().values()), None)
+    def headlines(self) -> dict[str, Estimate]:
+        """Return the metrics of all items that have a value; of groups of items, if no metric is of all."""
+        known = {name: metric for name, metric in self.metrics.items() if metric.value is not None}
+        return {name: metric for name, metric in known.items() if "." not in name} or known
+
+
+def not_computed(reasons: Mapping[str, str]) -> dict[str, Estimate]:
+    """Return metrics without a value, from a mapping from metric to reason."""
+    return {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in reasons.items()}
 
 
 def needed_when_redecided(pool: PoolVotes, settings: Settings) -> Needed:
@@ -112,7 +111,7 @@ def estimate_metrics(
     parts, more = scorer.parts()
     headline = next(iter((*parts, *more)), None)
     single = None if headline is None else person_estimate(pool.votes, scorer, headline)
-    return Estimates(main, extra, alone, single, scored.missing)
+    return Estimates({**main, **extra, **not_computed(scored.missing)}, alone, single)
 
 
 def consensus_estimates(
@@ -336,7 +335,7 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
     asked = np.isin(pool.votes.item, scorer.codes)
     votes, right = pool.votes.where(asked), verdicts(pool)[asked]
     if not len(votes):
-        return Estimates(missing=dict.fromkeys(declared, "no program counts"))
+        return Estimates(not_computed(dict.fromkeys(declared, "no program counts")))
     written, passed = counts_of(votes.item, votes.items, right)
     fewest = int(written[written > 0].min())
     scored = scorer.dataset.answer.kind == "verdict"
@@ -352,7 +351,7 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
         for name in declared
         if name not in estimates and not scored
     }
-    return Estimates(estimates, single_person=next(iter(estimates.values())), missing=missing)
+    return Estimates({**estimates, **not_computed(missing)}, single_person=next(iter(estimates.values())))
 
 
 def _estimate(name: str, votes: Votes, score: FloatArray) -> Estimate:

@@ -29,6 +29,7 @@ from merilo.baselines.estimates import (
     estimate_programs,
     group_estimates,
     needed_when_redecided,
+    not_computed,
     refuse_programs,
     verdict_gold,
 )
@@ -78,7 +79,7 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
     estimates = (
         score(scorer, pool, decided, settings)
         if scorer
-        else Estimates(missing=without_scorer(dataset, answers.gold))
+        else Estimates(not_computed(without_scorer(dataset, answers.gold)))
     )
     evidence = Evidence(
         study=study,

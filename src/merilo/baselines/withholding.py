@@ -81,16 +81,7 @@ def withheld(baseline: Baseline) -> Baseline:
 def with_published(baseline: Baseline, published: Baseline) -> Baseline:
     """Return a baseline without gold answers with the values that need them as they are published."""
     shown = baseline.with_values(published, NEEDS_GOLD)
-    known = {name: estimate for name, estimate in shown.metrics.items() if estimate.value is not None}
-    estimates = Estimates(
-        main={name: estimate for name, estimate in known.items() if "." not in name},
-        extra={name: estimate for name, estimate in known.items() if "." in name},
-        by_majority_alone=shown.by_majority_alone,
-        single_person=shown.single_person,
-        missing={
-            name: estimate.reason or "" for name, estimate in shown.metrics.items() if estimate.value is None
-        },
-    )
+    estimates = Estimates(shown.metrics, shown.by_majority_alone, shown.single_person)
     shown._evidence = replace(
         baseline.evidence,
         estimates=estimates,
@@ -231,7 +222,7 @@ def _members(evidence: Evidence, hidden: Baseline) -> tuple[dict[str, frozenset[
     parts = {
         part.name: every.intersection(numbers[row] for row in part.rows)
         for part in (*main, *extra)
-        if part.name in evidence.estimates.extra
+        if "." in part.name
     }
     for field in hidden.settings.by:
         column = field_values(field, evidence.items, evidence.gold)
