@@ -392,7 +392,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.7": ("search, calculators and neural networks are forbidden",),
     "002.8": ("the task is explained in both languages",
               "studies/test_instruction.py::test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages",
-              "studies/test_instruction.py::test_at_most_eight_examples_are_unfolded"),
+              "studies/test_instruction.py::test_the_exam_unfolds_one_short_example_of_every_form"),
     "002.9": ("studies/test_instruction.py::test_every_label_has_its_meaning_and_an_example",),
     "002.10": ("examples show every kind of answer", "examples show every domain; what they do not show is named"),
     "002.11": ("people see the text that models receive",),

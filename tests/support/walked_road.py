@@ -335,7 +335,7 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
     study = root / "study"
     names = [word for person in range(PEOPLE) for word in ("--expert", f"expert{person}")]
     folder = open_study(study)
-    asked = study_tasks(folder, domain_field=folder.plan.arms["experts"].domain).tests
+    asked = study_tasks(folder, arm=folder.plan.arms["experts"]).tests
     domains = [word for name in sorted({task.domain for task in asked} - {""}) for word in ("--domain", name)]
     invited = done("study", "invite", study, *names, *domains).out
     links = [line.split("\t")[1] for line in invited.splitlines()]
