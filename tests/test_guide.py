@@ -341,10 +341,6 @@ _ARMS = "baselines/test_arms.py::test_"
 _DRAW = "studies/test_drawing.py::test_"
 _EXPERTS = "test_expert_road.py::test_"
 _CLOSED = "reports/test_withheld_gold.py::test_"
-_BENCHMARK = (
-    "reports/test_published_folder.py::"
-    "test_the_settings_choose_the_items_of_human_benchmark_and_the_card_says_which"
-)
 
 # fmt: off
 STATEMENTS: dict[str, tuple[str, ...]] = {
@@ -417,7 +413,6 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.26": ("answers are aggregated by majority", "or by Dawid and Skene's model"),
     "002.27": ("the allowed share is decided beforehand",),
     "002.28": ("the figure on items with a majority is given", "the metadata get the value under the metric's name",
-              _BENCHMARK,
               _CLOSED + "the_metadata_have_the_value_that_the_settings_choose"),
     "002.29": ("the share is reported, and the baseline is accepted below it",
                "baselines/test_real_pools.py::test_lcs_is_rejected_with_its_value"),
@@ -433,7 +428,6 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.37": ("errors of typing are counted apart from disagreement",
                "people/test_typing_errors.py::test_a_factor_of_ten_is_found_both_ways"),
     "002.38": ("the consensus is scored against the gold answers by the dataset's metric", "the metadata get the value under the metric's name",
-              _BENCHMARK,
               _CLOSED + "the_metadata_have_the_value_that_the_settings_choose"),
     "002.39": ("the metadata get the value under the metric's name",),
     "002.40": (_ARMS + "experts_who_saw_nothing_are_an_arm_like_any_other",),
@@ -455,7 +449,6 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
               "reports/test_readme_section.py::test_every_detail_of_the_guide_is_told_in_both_languages",
               _EXPERTS + "the_card_says_who_answered_what_and_for_how_much"),
     "002.54": ("the metadata get the value under the metric's name",
-              _BENCHMARK,
               _CLOSED + "the_metadata_have_the_value_that_the_settings_choose"),
     "002.55": ("raw and aggregated answers are in hb/", "so are those of the experts",
               _CLOSED + "experts_bring_no_gold_answer_either"),
