@@ -123,3 +123,15 @@ def test_a_model_is_compared_by_the_margin_of_the_frozen_plan(study: Path, tmp_p
     answers.write_text("\n".join(["id,answer", *lines]) + "\n")
     made = merilo("study", "baseline", study, "--model", answers, "--json", "-")
     assert {row["margin"] for row in made.json["models"]} == {0.02}
+
+
+def test_a_run_on_the_whole_dataset_is_compared_on_the_items_of_the_sample(
+    study: Path, tmp_path: Path
+) -> None:
+    merilo("study", "baseline", study, "--out", study / "baseline", "--force")
+    declared = study.parent / "data" / "dataset.yaml"
+    assert merilo("run", "--model", "random", "--datasets", declared, "--out", tmp_path / "run").status == 0
+    compared = merilo("compare", study / "baseline", tmp_path / "run", "--json", "-")
+    assert compared.status == 0, compared.err
+    assert {row["score"]["n"] for row in compared.json["rows"]} == {30}
+    assert "370 answers to other items: left out" in compared.err

@@ -245,8 +245,13 @@ def answered(people: Crowd, *models: Samples) -> list[int]:
 
 
 def refuse_other_items(people: Crowd, model: Samples) -> None:
-    """Raise `DataError` if the model answered other items than the people were asked."""
+    """Raise `DataError` if the model answered other items than the people were asked.
+
+    Where people were asked a sample of the dataset, a model may have answered the rest of it too.
+    """
     without, others = left_out(people, model)
+    if people.sampled_from and len(others) <= people.sampled_from - len(people.names):
+        others = []
     reasons = []
     if without:
         reasons.append(

@@ -55,6 +55,12 @@ class Crowd:
     evidence: Evidence | None = None
 
     @property
+    def sampled_from(self) -> int | None:
+        """Return the number of items of the dataset that the people's items were drawn from; `None` if of none."""
+        population = self.evidence.study.population if self.evidence else None
+        return population.items if population and len(self.names) < population.items else None
+
+    @property
     def metric(self) -> str:
         """Return the name of the baseline's main metric."""
         return self.declaration.metrics[0]

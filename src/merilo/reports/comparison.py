@@ -464,13 +464,12 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
         )
     if any(finding.code == SIMULATED for finding in findings):
         yield Finding(code="simulated", sentence=Text("{where}simulated annotators, not people", where=where))
-    sampled = evidence.study.population if evidence else None
-    if evidence and sampled and evidence.items.height < sampled.items:
+    if evidence and people.sampled_from:
         yield Finding(
             code="sample",
             sentence=Text(
                 "{where}the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset, without weights",
-                where=where, sampled=evidence.items.height, n=sampled.items,
+                where=where, sampled=evidence.items.height, n=people.sampled_from,
             ),
         )  # fmt: skip
     undecided = tuple(
