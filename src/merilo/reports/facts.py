@@ -427,19 +427,17 @@ def _axis(estimates: Iterable[Estimate]) -> tuple[Text, float]:
 def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
     """Yield the estimates of the table: of the consensus, of majorities and of single people."""
     for name, estimate in record.main_metrics.items():
-        estimates = [(Text("all answers") if record.programs else Text("consensus"), estimate)]
-        if alone := majority_alone(record, name):
-            estimates.append((Text("majority alone"), alone))
-        if whole := record.whole_dataset.get(name):
-            estimates.append((Text("consensus on the whole dataset"), whole))
-        single = record.single_person
-        if single and single.name == name and not record.programs:
-            estimates.append((Text("one person"), single))
-        if record.people and record.people.metric == name:
-            rows = record.people.rows().items()
-            estimates += [(PEOPLE_ROWS[row], reached) for row, reached in rows if row != "one"]
-        for who, valued in estimates:
-            if valued.value is not None:
+        single, people = record.single_person, record.people
+        beside: list[tuple[Text, Estimate | None]] = [
+            (Text("all answers") if record.programs else Text("consensus"), estimate),
+            (Text("majority alone"), majority_alone(record, name)),
+            (Text("consensus on the whole dataset"), record.whole_dataset.get(name)),
+            (Text("one person"), single if single and single.name == name and not record.programs else None),
+        ]
+        if people and people.metric == name:
+            beside += [(PEOPLE_ROWS[row], valued) for row, valued in people.rows().items() if row != "one"]
+        for who, valued in beside:
+            if valued and valued.value is not None:
                 yield Text("{metric:capital}, {who}", metric=metric_title(name), who=who), valued
 
 
@@ -812,17 +810,12 @@ def _decided(study: PlannedBaseline) -> Iterator[Text]:
     if decided:
         (way, first), *others = decided.items()
         rest = joined((Text(", on {n} {way}", n=n, way=WAYS[name]) for name, n in others), "")
-        if way == "unanimous":
-            yield Text(
-                "A consensus was reached on {first:# item|# items} unanimously{rest}.", first=first, rest=rest
-            )
-        else:
-            yield Text(
-                "A consensus was reached on {first:# item|# items} {way}{rest}.",
-                first=first,
-                way=WAYS[way],
-                rest=rest,
-            )
+        yield Text(
+            "A consensus was reached on {first:# item|# items} {way}{rest}.",
+            first=first,
+            way=WAYS[way],
+            rest=rest,
+        )
     if unresolved := record.resolved_by.unresolved:
         yield Text(
             "There is no consensus on {unresolved:# item|# items}, which {unresolved:was|were} left out of "
