@@ -78,7 +78,7 @@ def test_an_answer_costs_at_least_two_digits(total: float, told: str) -> None:
 
 
 def test_the_message_can_be_sent() -> None:
-    text = cost_text(study(PEOPLE), None, "ru")
+    text = cost_text(asked(PEOPLE), "ru")
     assert text.startswith(
         "Кому: mera@a-ai.ru\nТема: Human baseline датасета LCS: затраты и методология\n\nЗдравствуйте!"
     )
@@ -88,9 +88,9 @@ def test_the_message_can_be_sent() -> None:
 
 def test_only_datasets_of_the_benchmark_are_reported_to_its_organisers() -> None:
     own = study({**PEOPLE, "dataset": "sums"})
-    assert cost_text(own, None, "ru").startswith("Кому: …\n")
-    assert "mera@a-ai.ru" not in cost_text(own, None, "en")
-    assert cost_text(own, None, "en", submitted=True).startswith("To: mera@a-ai.ru\n")
+    assert cost_text(arms_of(own, None), "ru").startswith("Кому: …\n")
+    assert "mera@a-ai.ru" not in cost_text(arms_of(own, None), "en")
+    assert cost_text(arms_of(own, None, submitted=True), "en").startswith("To: mera@a-ai.ru\n")
 
 
 def test_the_whole_project_costs_the_pay_and_the_commission_of_the_platform() -> None:

@@ -40,11 +40,13 @@ def changed(**places: Any) -> dict[str, Any]:
 
 
 def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline(Baseline.of_json(content), plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
+    return human_baseline(arms_of(Baseline.of_json(content), plan, **options), "ru").replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
 
 
 def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline(Baseline.of_json(content), plan, "en", **options)
+    return human_baseline(arms_of(Baseline.of_json(content), plan, **options), "en")
 
 
 #: Detail of the guide -> how the Russian and the English section tell it.
@@ -271,7 +273,7 @@ def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
     }
     content = changed(dataset=None, metrics={f"acc.{hostile}": {"value": 0.5, "n": 9}})
     for language in ("ru", "en"):
-        section = human_baseline(Baseline.of_json(content), plan, language)  # type: ignore[arg-type]
+        section = human_baseline(arms_of(Baseline.of_json(content), plan), language)  # type: ignore[arg-type]
         made = json.loads(readme_with_section(b"{}", section, "raw_readme_ru.json"))["Human baseline"]
         assert "heading" in made
         assert "\n# heading" not in made

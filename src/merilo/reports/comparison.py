@@ -381,12 +381,10 @@ def _published_row(run: RunFolder, key: str, model: str) -> Row:
     mine = Estimate(name=name, reason=why or "no metric can be computed")
     if score is not None:
         mine = Estimate(name=name, value=score.value, ci95=Span.of(score.interval), n=score.n)
-    theirs = (
-        Estimate(name=known.metric, value=known.value, n=known.n or 0, reason=known.provenance)
-        if known
-        else None
-    )
-    counted = declared is not None and declared.in_total
+    theirs = None
+    if known:
+        theirs = Estimate(name=known.metric, value=known.value, n=known.n or 0, reason=known.provenance)
+    in_total = wanted if declared and declared.in_total else ()
     return Row(
         dataset=key,
         model=model,
@@ -396,12 +394,8 @@ def _published_row(run: RunFolder, key: str, model: str) -> Row:
         difference=Estimate(reason="there is no baseline of this dataset"),
         sentence=_untested(model, key, mine, theirs),
         counted=(
-            _mean([scores[metric].value if metric in scores else None for metric in wanted])
-            if counted
-            else None,
-            _mean([people[metric].value if metric in people else None for metric in wanted])
-            if counted
-            else None,
+            _mean([scores[metric].value if metric in scores else None for metric in in_total]),
+            _mean([people[metric].value if metric in people else None for metric in in_total]),
         ),
     )
 

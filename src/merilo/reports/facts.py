@@ -475,11 +475,11 @@ def group_tables(record: Baseline) -> Iterator[Table]:
     }
     if not any({name.partition(".")[2] for name in declared} <= {*groups} for groups in fields.values()):
         yield from _group_table(
-            Text("By group"), {metric_title(name): {"": one} for name, one in declared.items()}
+            Text("By group"), {metric_title(name): {"": metric} for name, metric in declared.items()}
         )
     for field, groups in fields.items():
         whole = {
-            group_title(value): {name: one for name, one in of_group.items() if "." not in name}
+            group_title(value): {name: metric for name, metric in of_group.items() if "." not in name}
             for value, of_group in groups.items()
         }
         yield from _group_table(Text("By {field}", field=one_line(field)), whole)

@@ -203,13 +203,12 @@ def _texts(
 ) -> dict[str, bytes]:
     """Write the section of cards and the message with costs in the study's languages, and set it in the cards."""
     files = {}
-    submitted = META_FILE in cards
+    arms = arms_of(baseline, plan, submitted=META_FILE in cards)
     for language in LANGUAGES:
-        section = human_baseline(baseline, plan, language, submitted=submitted)
+        section = human_baseline(arms, language)
         if language in languages:
             files[f"human_baseline_{language}.md"] = f"{section}\n".encode()
-            message = cost_text(baseline, plan, language, submitted=submitted)
-            files[f"cost_{language}.md"] = message.encode()
+            files[f"cost_{language}.md"] = cost_text(arms, language).encode()
         if (name := f"raw_readme_{language}.json") in cards:
             files[name] = readme_with_section(cards[name], section, name)
     return files

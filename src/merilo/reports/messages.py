@@ -27,7 +27,13 @@ _METHODOLOGY: Final = ("result", "people", "items", "agreement", "cost")
 def arms_of(
     baseline: Baseline, plan: Mapping[str, Json] | None, *, submitted: bool = False
 ) -> dict[str, PlannedBaseline]:
-    """Return the baseline of every arm by name, with the plan; without arms, the only one as `people`."""
+    """Return the baseline of every arm by name, the main one first, with the plan.
+
+    Args:
+        baseline: the baseline, with the other arms of the study.
+        plan: the content of `study.yaml`.
+        submitted: whether the dataset is meant for the benchmark, whose metadata hold a human value.
+    """
     return {
         name: PlannedBaseline(
             arm, plan or {}, "experts" if name == "experts" else "people", submitted=submitted
@@ -36,29 +42,24 @@ def arms_of(
     }
 
 
-def human_baseline(
-    baseline: Baseline, plan: Mapping[str, Json] | None, language: Language, *, submitted: bool = False
-) -> str:
+def human_baseline(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
     """Write the section "Human baseline" of a dataset's card in Markdown, with every detail that the guide asks for.
 
     A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
 
     Args:
-        baseline: the baseline, with the other arms of the study.
-        plan: the content of `study.yaml`.
+        arms: as of `arms_of`.
         language: the language.
-        submitted: whether the dataset is meant for the benchmark, whose metadata hold a human value.
     """
     sections: list[Section] = []
-    arms = arms_of(baseline, plan, submitted=submitted)
     for name, arm in arms.items():
         head = (ARM_HEADS.get(name, Text("{name}.", name=name)),) if len(arms) > 1 else ()
         for section in facts(arm, *_METHODOLOGY):
             tables = tuple(group_tables(arm.record)) if section.name == "result" else ()
             sections.append(Section("", sentences=(*head, *section.sentences), tables=tables))
             head = ()
-    if difference := arm_differences(baseline):
-        sections.append(Section("", sentences=(difference,)))
+    if differences := arm_differences(next(iter(arms.values())).record):
+        sections.append(Section("", sentences=(differences,)))
     return render([part for part in sections if part.sentences or part.tables], "markdown", language)
 
 
@@ -100,19 +101,16 @@ def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
     return render([Section("", sentences=(text,)) for text in texts], "markdown", language)
 
 
-def cost_text(
-    baseline: Baseline, plan: Mapping[str, Json] | None, language: Language, *, submitted: bool = False
-) -> str:
+def cost_text(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
     """Write the message that the guide asks to send: costs, and the methodology.
 
+    It goes to the organisers of the benchmark if the dataset is meant for it, or is one of its datasets already;
+    otherwise the author fills in the recipient.
+
     Args:
-        baseline: the baseline, with the other arms of the study.
-        plan: the content of `study.yaml`.
+        arms: as of `arms_of`.
         language: the language.
-        submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it
-            is, or if it is one of its datasets already; otherwise the author fills in the recipient.
     """
-    arms = arms_of(baseline, plan, submitted=submitted)
     people = next(iter(arms.values()))
     message = Text(
         "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
@@ -122,7 +120,7 @@ def cost_text(
         of=Text(" of {title}", title=people.title) if people.title else "",
         of_dataset=Text(" of {title}", title=people.title) if people.title else Text(" of the dataset"),
         costs=cost_report(arms, language),
-        methodology=human_baseline(baseline, plan, language, submitted=submitted),
+        methodology=human_baseline(arms, language),
     )
     return message.in_language(language)
 
@@ -149,20 +147,15 @@ def _total(arms: Mapping[str, PlannedBaseline]) -> Text:
         sums[cost.currency] = sums.get(cost.currency, 0.0) + (cost.total or 0.0) * (1 + shares.get(name, 0.0))
     amounts = [_amount(amount, currency) for currency, amount in sums.items()]
     total = reduce(lambda first, second: Text("{first} and {second}", first=first, second=second), amounts)
+    commission = Text("without the platform's commission, which is not in the data")
     if paid.keys() <= shares.keys():
-        return Text(
-            "The total cost of the whole project is {total}, with the platform's commission.", total=total
-        )
-    if paid.keys() & shares.keys():
-        return Text(
-            "The total cost of the whole project is {total}, with the platform's commission for {arms} only: the plan "
-            "has no other.",
-            total=total,
-            arms=[arm_name(name) for name in paid if name in shares],
+        commission = Text("with the platform's commission")
+    elif with_one := [arm_name(name) for name in paid if name in shares]:
+        commission = Text(
+            "with the platform's commission for {arms} only: the plan has no other", arms=with_one
         )
     return Text(
-        "The total cost of the whole project is {total}, without the platform's commission, which is not in the data.",
-        total=total,
+        "The total cost of the whole project is {total}, {commission}.", total=total, commission=commission
     )
 
 

@@ -22,9 +22,9 @@ from merilo.reports.facts import (
     overview,
     status,
 )
-from merilo.reports.html_page import html_page
+from merilo.reports.html_page import html_page, page_environment, spans
 from merilo.reports.messages import arms_of
-from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table, words
+from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
 from merilo.studies.plan_types import FROZEN_FILE, INSTRUCTION_FILES
@@ -56,69 +56,35 @@ def page(
 def _body(
     study: PlannedBaseline, more: Sequence[Section], files: Mapping[str, bytes], language: Language
 ) -> Markup:
-    result, *others = facts(study)
-    lead, *sentences = result.sentences
-    paper = methods(arms_of(study.record, study.plan))
-    folded = [*others, paper, *_plan(files), *_origin(study.record.provenance)]
-    parts = [
-        Markup("<details><summary><h2>{}</h2></summary>\n{}\n</details>").format(
-            words(section.title or "", language), html_section(section._replace(title=None), language)
-        )
-        for section in folded
-        if section.sentences or section.remarks or section.tables
-    ]
-    asked = _asked(study, files, language)
-    return Markup("\n").join(
-        [
-            _header(study, result, lead, language),
-            _cards(study, language),
-            Markup("<p>{}</p>").format(" ".join(words(text, language) for text in sentences)),
-            *(html_table(table, language) for table in result.tables if table.head),
-            *(html_section(section, language) for section in more),
-            *parts[:2],
-            *([asked] if asked else []),
-            *parts[2:],
-        ]
-    )
+    """Return the content of the page: the status, the result and what spoils it, its tables, and folded parts."""
+    record, (result, *others) = study.record, facts(study)
+    paper = methods(arms_of(record, study.plan))
+    folded = [*others, paper, *_plan(files), *_origin(record.provenance)]
+    shown = [section for section in folded if section.sentences or section.remarks or section.tables]
+    kind = "neutral" if record.findings else "good"
+    content = {
+        "_": spans([language]),
+        "language": language,
+        "title": study.title or Text("A study"),
+        "status": status(record),
+        "kind": {"accepted": kind, "rejected": "bad"}.get(record.status, "warning"),
+        "simulated": record.simulated,
+        "result": result,
+        "cards": [[cell_text(cell, language) for cell in box] for box in overview(record)],
+        "tables": [html_table(table, language) for table in result.tables if table.head],
+        "more": [html_section(section, language) for section in more],
+        "parts": [(section.title, html_section(section._replace(title=None), language)) for section in shown],
+        "instruction": _instruction(files, language),
+        "example": _example(study),
+    }
+    template = page_environment().get_template("report.html.j2")
+    return Markup(template.render(content))  # noqa: S704 - the template escapes
 
 
 def _models(rows: Sequence[Row]) -> Iterator[Section]:
     """Yield the section on models beside people; none without models."""
     if rows:
         yield rows_section(Text("People and models"), rows, rows)
-
-
-def _header(study: PlannedBaseline, result: Section, lead: Text, language: Language) -> Markup:
-    """Return the heading, the status, the result in one sentence, and what spoils it."""
-    kind = {"accepted": "neutral" if study.record.findings else "good", "rejected": "bad"}.get(
-        study.record.status, "warning"
-    )
-    badges = [Markup('<p class="badge {}">{}</p>').format(kind, words(status(study.record), language))]
-    if study.record.simulated:
-        badges.append(
-            Markup('<p class="badge warning">{}</p>').format(words(Text("simulated annotators"), language))
-        )
-    remarks = Markup("").join(Markup("<li>{}</li>").format(words(text, language)) for text in result.remarks)
-    return Markup(
-        '<header>\n<p class="kicker">{}</p>\n<h1>{}</h1>\n{}\n<p class="lead">{}</p>\n{}</header>'
-    ).format(
-        words(Text("Human baseline"), language),
-        words(study.title or Text("A study"), language),
-        Markup("\n").join(badges),
-        words(lead, language),
-        Markup('<ul class="findings">{}</ul>\n').format(remarks) if remarks else "",
-    )
-
-
-def _cards(study: PlannedBaseline, language: Language) -> Markup:
-    """Return people, items, agreement and cost as boxes."""
-    boxes = (
-        Markup("<div><small>{}</small><b>{}</b><small>{}</small></div>").format(
-            *(cell_text(cell, language) for cell in (name, value, detail))
-        )
-        for name, value, detail in overview(study.record)
-    )
-    return Markup('<div class="cards">{}</div>').format(Markup("\n").join(boxes))
 
 
 def _plan(files: Mapping[str, bytes]) -> Iterator[Section]:
@@ -170,36 +136,19 @@ def _origin(provenance: Provenance | None) -> Iterator[Section]:
     )
 
 
-def _asked(study: PlannedBaseline, files: Mapping[str, bytes], language: Language) -> Markup | None:
-    """Return what annotators were asked: the instruction and the first item; `None` if neither is known.
+def _instruction(files: Mapping[str, bytes], language: Language) -> tuple[Language, Markup] | None:
+    """Return the instruction, in this language if there is one; HTML inside stays text, and images are not loaded."""
+    for known in (language, *LANGUAGES):
+        if (name := INSTRUCTION_FILES[known]) in files:
+            return known, Markup(html_of(files[name].decode("utf-8", "replace")))  # noqa: S704 - HTML is escaped
+    return None
 
-    HTML inside an instruction stays text, and images are not loaded.
-    """
-    known = [
-        known_language
-        for known_language in (language, *LANGUAGES)
-        if INSTRUCTION_FILES[known_language] in files
-    ]
-    parts = []
-    if known:
-        text = Markup(html_of(files[INSTRUCTION_FILES[known[0]]].decode("utf-8", "replace")))  # noqa: S704 - HTML is escaped
-        parts.append(Markup('<div class="instruction" lang="{}">{}</div>').format(known[0], text))
-    if study.evidence is not None and study.evidence.consensus.height:
-        consensus = study.evidence.consensus
-        row = consensus.sort("item").row(0, named=True)
-        letters = option_letters(study.evidence)
-        lines = (
-            Markup("<dt>{}</dt><dd>{}</dd>").format(letters.get(name, name), str(row[name])[:1200])
-            for name in shown_fields(consensus)
-            if row[name] not in {None, ""}
-        )
-        example = Markup('<p class="note">{}</p><dl class="example">{}</dl>')
-        parts.append(
-            example.format(words(Text("The first item of the study:"), language), Markup("").join(lines))
-        )
-    if not parts:
-        return None
-    title = words(Text("What annotators were asked"), language)
-    return Markup("<details><summary><h2>{}</h2></summary>\n{}\n</details>").format(
-        title, Markup("\n").join(parts)
-    )
+
+def _example(study: PlannedBaseline) -> list[tuple[str, str]]:
+    """Return the first item: its fields, or the letters of options, and their texts."""
+    if study.evidence is None or not study.evidence.consensus.height:
+        return []
+    consensus, letters = study.evidence.consensus, option_letters(study.evidence)
+    row = consensus.sort("item").row(0, named=True)
+    named = ((name, row[name]) for name in shown_fields(consensus) if row[name] not in {None, ""})
+    return [(letters.get(name, name), str(text)[:1200]) for name, text in named]
