@@ -71,7 +71,7 @@ def test_a_split_survives_jsonl(place: Path, group: list[Item]) -> None:
         max_size=40,
     )
 )
-@settings(deadline=None, max_examples=10)  # each file is read in a process of its own, which imports Polars
+@settings(deadline=None, max_examples=4)  # each file is read in a process of its own, which imports Polars
 def test_items_of_one_form_survive_parquet(place: Path, rows: list[tuple[str, str, str, list[int]]]) -> None:
     group = [
         Item(

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -30,9 +29,6 @@ from pydantic import Field, Strict, TypeAdapter, ValidationError
 from merilo.errors import UsageError, argument, one_text
 from merilo.strict_json import Json
 from merilo.wording import choices
-
-if TYPE_CHECKING:
-    pass
 
 #: Groups of options in the help of a command.
 PROCEDURE: Final = "Procedure"

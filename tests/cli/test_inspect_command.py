@@ -1,7 +1,6 @@
 """`merilo inspect` shows one decoded item, and writes a reading that works."""
 
 import json
-import re
 import shlex
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 from command import merilo
 from exports import row, small_pool, toloka, written
 from platform_files import MTURK, OLD_TOLOKA, delimited, mturk_row, old_toloka, studio_csv, studio_records
-
-from merilo.cli import COMMANDS
 
 
 @pytest.fixture(autouse=True)
@@ -128,21 +125,3 @@ def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
     shown = merilo("inspect", pool).out
     assert "\x1b" not in shown
     assert "[bold]" in shown
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_names_values_in_words(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    outcome = merilo(command, "--help")
-    shown = outcome.out
-    assert outcome.status == 0
-    assert not re.search(r"<[a-z]", shown)
-    assert "list[" not in shown
-    assert all(len(line) <= 80 for line in shown.splitlines())
-
-
-def test_every_option_of_baseline_stands_in_a_group() -> None:
-    shown = merilo("baseline", "--help").out
-    panels = re.split(r"\b(Arguments|Options|Most used|Input|Procedure|Output) [─-]", shown)
-    ungrouped = panels[panels.index("Options") + 1]
-    assert re.findall(r"--\w[\w-]*", ungrouped) == ["--help"]

@@ -1,8 +1,8 @@
 """The root of the command line."""
 
+import re
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 from command import merilo
@@ -30,9 +30,19 @@ def test_version() -> None:
     assert merilo("--version").out == f"merilo {__version__}\n"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_there_and_explains_itself(name: str) -> None:
-    assert import_module(COMMANDS[name][0]).app is not None
-    outcome = merilo(name, "--help")
-    assert outcome.status == 0
-    assert "Usage" in outcome.out
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_names_values_in_words(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = merilo(command, "--help")
+    shown = outcome.out
+    assert (outcome.status, "Usage" in shown) == (0, True)
+    assert not re.search(r"<[a-z]", shown)
+    assert "list[" not in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_every_option_of_baseline_stands_in_a_group() -> None:
+    shown = merilo("baseline", "--help").out
+    panels = re.split(r"\b(Arguments|Options|Most used|Input|Procedure|Output) [─-]", shown)
+    ungrouped = panels[panels.index("Options") + 1]
+    assert re.findall(r"--\w[\w-]*", ungrouped) == ["--help"]

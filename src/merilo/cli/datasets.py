@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,11 @@ import typer
 
 from merilo.atomic_write import refuse_existing
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, say, show
+from merilo.cli.output import check_places, deliver, number, say, show, show_table
 from merilo.datasets import CATALOGUE, dataset
-from merilo.datasets.declaration import Dataset, ItemColumns
+from merilo.datasets.declaration import Dataset, HumanFigure, ItemColumns
 from merilo.datasets.guessing import Wishes
+from merilo.datasets.rendering import bare_forms, harness_prompts, option_fields, prompts, render
 from merilo.items import Split, write_splits
 from merilo.settings import INPUT, OUTPUT
 from merilo.strict_json import Json
@@ -24,13 +26,6 @@ from merilo.text import Text
 if TYPE_CHECKING:
     from merilo.datasets.new_declaration import NewDeclaration
     from merilo.datasets.validation.folder import ValidationReport
-
-
-from collections.abc import Iterator, Sequence
-
-from merilo.cli.output import number, show_table
-from merilo.datasets.declaration import HumanFigure
-from merilo.datasets.rendering import option_fields, prompts, render
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -282,8 +277,6 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
     """Return a declaration as JSON, with the values derived from it."""
-    from merilo.datasets.rendering import bare_forms, harness_prompts, prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
-
     content = cast("dict[str, Json]", asdict(declared))
     content["expert"] = declared.expert
     content["bare"] = dict(bare_forms(declared))
