@@ -21,7 +21,7 @@ from merilo.datasets.rendering import bare_forms, harness_prompts, option_fields
 from merilo.items import Split, write_splits
 from merilo.settings import INPUT, OUTPUT
 from merilo.strict_json import Json
-from merilo.text import Text
+from merilo.wording import counted_noun
 
 if TYPE_CHECKING:
     from merilo.datasets.new_declaration import NewDeclaration
@@ -92,20 +92,11 @@ def validate(
 def _show_report(path: Path, report: ValidationReport) -> None:
     from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
 
-    show(*(Text("note: {text}", text=note) for note in grouped(report.notes)), *grouped(report.problems))
-    counts = [Text("{n} in {split}", n=n, split=split) for split, n in report.items.items()]
-    show(
-        Text(
-            "{path}: {verdict} (items: {counts}; files: {files}; notes: {notes})",
-            path=path,
-            verdict=Text("valid", context="files")
-            if report.valid
-            else Text("invalid: {n:# problem|# problems}", n=len(report.problems)),
-            counts=counts or Text("none"),
-            files=len(report.files),
-            notes=len(report.notes),
-        )
-    )
+    show(*(f"note: {note}" for note in grouped(report.notes)), *grouped(report.problems))
+    counts = ", ".join(f"{n} in {split}" for split, n in report.items.items()) or "none"
+    invalid = f"invalid: {counted_noun(len(report.problems), 'problem', 'problems')}"
+    rest = f"(items: {counts}; files: {len(report.files)}; notes: {len(report.notes)})"
+    show(f"{path}: {'valid' if report.valid else invalid} {rest}")
 
 
 @app.command()
@@ -216,52 +207,41 @@ def _show_new(written: NewDeclaration) -> None:
     places = sorted({0, len(written.items) // 2, len(written.items) - 1})
     for place in places:
         item = written.items[place]
-        gold = Text("none") if item.outputs is None else item.outputs
-        show(
-            "",
-            Text("Item {id}, gold answer: {gold}", id=item.id, gold=gold),
-            textwrap.indent(render(item, written.declared), "  "),
-        )
+        gold = "none" if item.outputs is None else item.outputs
+        prompt = textwrap.indent(render(item, written.declared), "  ")
+        show("", f"Item {item.id}, gold answer: {gold}", prompt)
     name = written.path.parent if written.path.name == "dataset.yaml" else written.path
     show(
         "",
-        Text("{file} is written; edit it where a guess is wrong. Next:", file=written.path),
+        f"{written.path} is written; edit it where a guess is wrong. Next:",
         f"  merilo study create {name} --out study",
         f"  merilo run --model random --datasets {name} --out run",
         f"  merilo baseline ANSWERS.csv --dataset {name} --out baseline",
     )
 
 
-def _guesses(written: NewDeclaration) -> Iterator[tuple[Text, object]]:
+def _guesses(written: NewDeclaration) -> Iterator[tuple[str, object]]:
     declared = written.declared
     columns = declared.items or ItemColumns()
-    none = Text("none")
     options = [*option_fields(declared).values()]
     names = [columns.fields.get(name, name) for name in declared.fields if name not in options]
-    yield Text("items", context="row"), len(written.items)
+    yield "items", len(written.items)
     if written.solved:
-        yield Text("solved items"), written.solved
-    yield Text("id", context="row"), columns.id or ("id" if written.folder else Text("numbers of rows"))
-    yield Text("question", context="row"), ", ".join(names)
+        yield "solved items", written.solved
+    yield "id", columns.id or ("id" if written.folder else "numbers of rows")
+    yield "question", ", ".join(names)
     shown = ", ".join(columns.options) or ", ".join(option_fields(declared).values())
-    yield Text("options", context="row"), shown or none
+    yield "options", shown or "none"
     gold = ", ".join(columns.gold)
-    yield (
-        Text("gold answers", context="row"),
-        Text("{column}, read as: {form}", column=gold, form=columns.gold_is)
-        if columns.gold_is
-        else Text("{column}, after {text}", column=gold, text=columns.gold_after)
-        if columns.gold_after
-        else gold or (Text("none") if all(item.outputs is None for item in written.items) else "outputs"),
-    )
-    yield Text("answer", context="row"), _answer(declared)
-    yield Text("metrics"), ", ".join(declared.metrics)
-    yield Text("metric by group"), declared.extra or none
-    yield (
-        Text("clusters"),
-        (Text("items with the same {field}", field=declared.cluster) if declared.cluster else none),
-    )
-    yield Text("language", context="row"), written.language
+    gold += f", read as: {columns.gold_is}" if columns.gold_is else ""
+    gold += f", after {columns.gold_after}" if columns.gold_after else ""
+    closed = all(item.outputs is None for item in written.items)
+    yield "gold answers", gold or ("none" if closed else "outputs")
+    yield "answer", _answer(declared)
+    yield "metrics", ", ".join(declared.metrics)
+    yield "metric by group", declared.extra or "none"
+    yield "clusters", f"items with the same {declared.cluster}" if declared.cluster else "none"
+    yield "language", written.language
 
 
 def _file(out: Path, declared: Dataset) -> Path:
@@ -271,8 +251,8 @@ def _file(out: Path, declared: Dataset) -> Path:
 
 def _write(place: Path, splits: list[Split]) -> None:
     write_splits(place, splits)
-    counts = [Text("{n:# item|# items} in {split}", n=len(split), split=split.name) for split in splits]
-    say(Text("{file} holds {counts}", file=place, counts=counts))
+    counts = [f"{counted_noun(len(split), 'item', 'items')} in {split.name}" for split in splits]
+    say(f"{place} holds {', '.join(counts)}")
 
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
@@ -293,17 +273,17 @@ def print_list(datasets: Sequence[Dataset]) -> None:
             _labels(declared),
             *_figures(declared),
             [*declared.sizes.values()][-1] if declared.sizes else "–",
-            Text("yes") if declared.in_total else Text("no"),
-            Text("experts", context="column") if declared.expert else Text("anybody"),
+            "yes" if declared.in_total else "no",
+            "experts" if declared.expert else "anybody",
         )
         for declared in datasets
     ]
     heads = [
-        *(Text("Dataset"), Text("Answer"), Text("Human score"), Text("of", context="column")),
-        *(Text("Provenance"), Text("Test"), Text("Total"), Text("People", context="column")),
+        *("Dataset", "Answer", "Human score", "of"),
+        *("Provenance", "Test", "Total", "People"),
     ]
     show_table(rows, heads, left=range(len(heads)), dense=True)
-    show("", Text("Details of one dataset: {command}", command="merilo datasets show NAME"), "")
+    show("", "Details of one dataset: merilo datasets show NAME", "")
 
 
 def _labels(declared: Dataset) -> str:
@@ -348,8 +328,8 @@ def print_declaration(declared: Dataset) -> None:
     if declared.human:
         _print_figures(declared.human)
     for group, texts in prompts(declared).items():
-        of_group = Text(" for {group}", group=group) if group else ""
-        show("", Text("Prompts{group}: {n}, the first", group=of_group, n=len(texts)), texts[0], wrap=True)
+        of_group = f" for {group}" if group else ""
+        show("", f"Prompts{of_group}: {len(texts)}, the first", texts[0], wrap=True)
 
 
 def _print_figures(figures: Sequence[HumanFigure]) -> None:
@@ -363,59 +343,54 @@ def _print_figures(figures: Sequence[HumanFigure]) -> None:
         )
         for figure in figures
     ]
-    heads = [Text("Metric"), Text("Value"), Text("Items", context="column"), Text("Provenance")]
-    heads += [Text("Source")] if several else []
-    show("", Text("Published human scores"))
+    heads = ["Metric", "Value", "Items", "Provenance"]
+    heads += ["Source"] if several else []
+    show("", "Published human scores")
     show_table(rows, heads, left=range(len(heads)), dense=True)
     for place, text in enumerate(sources, start=1):
-        show(f"[{place}] {text}" if several else Text("Source: {text}", text=text), wrap=True)
+        show(f"[{place}] {text}" if several else f"Source: {text}", wrap=True)
 
 
-def _facts(declared: Dataset) -> Iterator[tuple[Text, object]]:
-    text = Text("a text, in prompts {field}", field=f"{{{declared.placeholder}}}")
-    yield Text("inputs"), ", ".join(declared.fields) or text
+def _facts(declared: Dataset) -> Iterator[tuple[str, object]]:
+    yield "inputs", ", ".join(declared.fields) or f"a text, in prompts {{{declared.placeholder}}}"
     if declared.media:
-        yield Text("media"), ", ".join(declared.media)
-    yield Text("answer", context="row"), _answer(declared)
-    yield Text("metrics"), ", ".join(declared.metrics)
+        yield "media", ", ".join(declared.media)
+    yield "answer", _answer(declared)
+    yield "metrics", ", ".join(declared.metrics)
     if declared.extra:
-        yield Text("metric by group"), declared.extra
+        yield "metric by group", declared.extra
     if declared.cluster:
-        yield Text("clusters"), Text("items with the same {field}", field=declared.cluster)
-    yield Text("shots"), _shots(declared)
-    yield Text("stops at"), ", ".join(map(repr, declared.stop))
+        yield "clusters", f"items with the same {declared.cluster}"
+    yield "shots", _shots(declared)
+    yield "stops at", ", ".join(map(repr, declared.stop))
     if declared.prompts_by:
-        yield Text("prompts by"), f"meta.{declared.prompts_by}"
-    yield Text("splits"), ", ".join(declared.splits)
+        yield "prompts by", f"meta.{declared.prompts_by}"
+    yield "splits", ", ".join(declared.splits)
     for version, size in declared.sizes.items():
-        yield Text("test in v{version}", version=version), Text("{n:# item|# items}", n=size)
-    yield Text("test", context="row"), declared.gold
-    yield Text("in total score"), Text("yes") if declared.in_total else Text("no")
-    yield Text("skills"), ", ".join(declared.skills)
-    people = Text("experts, and untrained people separately") if declared.expert else Text("any adult")
-    yield Text("people to ask"), people
+        yield f"test in v{version}", counted_noun(size, "item", "items")
+    yield "test", declared.gold
+    yield "in total score", "yes" if declared.in_total else "no"
+    yield "skills", ", ".join(declared.skills)
+    people = "experts, and untrained people separately" if declared.expert else "any adult"
+    yield "people to ask", people
 
 
-def _answer(declared: Dataset) -> object:
+def _answer(declared: Dataset) -> str:
     answer = declared.answer
     if answer.kind == "criteria":
-        return Text(
-            "{labels} for each of {criteria}", labels="/".join(answer.labels), criteria=[*answer.criteria]
-        )
+        return f"{'/'.join(answer.labels)} for each of {', '.join(answer.criteria)}"
     if answer.kind == "choice":
-        return Text("one of {labels}", labels=" ".join(answer.labels))
+        return f"one of {' '.join(answer.labels)}"
     if "grade_norm" in declared.metrics:
-        return Text(
-            "text: words, alternatives by '{separator}'\nmultiple_choice: numbers by ',' in any order\n"
-            "matching: four numbers by ',' in the order of the places",
-            separator=answer.alternatives,
+        return (
+            f"text: words, alternatives by '{answer.alternatives}'\nmultiple_choice: numbers by ',' in any order\n"
+            "matching: four numbers by ',' in the order of the places"
         )
-    separator = Text(", alternatives by '{separator}'", separator=answer.alternatives)
-    return f"{answer.kind}{separator if answer.alternatives else ''}"
+    return answer.kind + (f", alternatives by '{answer.alternatives}'" if answer.alternatives else "")
 
 
-def _shots(declared: Dataset) -> object:
+def _shots(declared: Dataset) -> str:
     if declared.shots.earlier_turns:
-        return Text("the earlier turns of the dialogue")
-    same = Text(", of the same {field}", field=declared.shots.same) if declared.shots.same else ""
+        return "the earlier turns of the dialogue"
+    same = f", of the same {declared.shots.same}" if declared.shots.same else ""
     return f"{declared.shots.count}{same}"

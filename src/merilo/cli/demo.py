@@ -30,7 +30,6 @@ from merilo.datasets.own_items import option_name, read_splits
 from merilo.datasets.rendering import render
 from merilo.errors import DataError
 from merilo.items import Item, read_split
-from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.site.simulated_people import SimulatedCollection
@@ -114,24 +113,14 @@ def demonstrate(
     report = out / _OWN / "hb" / "report.html"
     show(
         "",
-        Text("All annotators and the model of this demo are simulated. Open in a browser:"),
-        Text("  {file}: the report of {dataset}", file=report, dataset=_OWN),
-        Text("  {file}: its items with all answers", file=report.with_name("items.html")),
-        Text(
-            "  {file}: the report of {dataset}",
-            file=out / _GENERATED / "hb" / "report.html",
-            dataset=_GENERATED,
-        ),
-        Text("  {file}: people, the model and two built-in respondents", file=out / "comparison.html"),
-        Text("  {file}: the leaderboard", file=out / "leaderboard" / "index.html"),
-        Text(
-            "{folder} is the folder to publish; its notebook hb.ipynb computes the figures again.",
-            folder=out / _OWN / "hb",
-        ),
-        Text(
-            "'{command}' shows the author's pages of the site.",
-            command=f"merilo study serve {out / _OWN / 'study'}",
-        ),
+        "All annotators and the model of this demo are simulated. Open in a browser:",
+        f"  {report}: the report of {_OWN}",
+        f"  {report.with_name('items.html')}: its items with all answers",
+        f"  {out / _GENERATED / 'hb' / 'report.html'}: the report of {_GENERATED}",
+        f"  {out / 'comparison.html'}: people, the model and two built-in respondents",
+        f"  {out / 'leaderboard' / 'index.html'}: the leaderboard",
+        f"{out / _OWN / 'hb'} is the folder to publish; its notebook hb.ipynb computes the figures again.",
+        f"'merilo study serve {out / _OWN / 'study'}' shows the author's pages of the site.",
     )
     if open_report if open_report is not None else _on_a_desktop():
         webbrowser.open(report.resolve().as_uri())
@@ -190,14 +179,8 @@ class _Demo:
         )
         _decide(study)
         _run("study", "freeze", study, "--date", _FROZEN, "--yes")
-        show(
-            "",
-            Text(
-                "Simulated people answer {study} on the annotation site, as after '{command}' ...",
-                study=f"{name}-simulated",
-                command=f"merilo study serve {study}",
-            ),
-        )
+        served = f"as after 'merilo study serve {study}' ..."
+        show("", f"Simulated people answer {name}-simulated on the annotation site, {served}")
         sys.stdout.flush()
         from merilo.site.simulated_people import collect_from_simulated_people  # noqa: PLC0415 - an extra
 
@@ -205,12 +188,8 @@ class _Demo:
         _run("study", "collect", study, "--out", folder / "answers.csv")
         _run("study", "import", study, folder / "answers.csv")
         if _run("study", "baseline", study, "--out", folder / "hb", may_be_rejected=True):
-            say(
-                Text(
-                    "the baseline of {dataset} is rejected: people disagree on too many items, as the report shows",
-                    dataset=name,
-                )
-            )
+            why = "people disagree on too many items, as the report shows"
+            say(f"the baseline of {name} is rejected: {why}")
         _write_export(folder)
 
     def comparison(self) -> None:
@@ -236,7 +215,7 @@ def _decide(study: Path) -> None:
     text = plan.read_text(encoding="utf-8")
     for old, new in (("items_per_page: 20", "items_per_page: 10"), ("per_page: null", "per_page: 0.5")):
         text = text.replace(old, new)
-        show(Text("{file}: {change}", file=plan, change=new))
+        show(f"{plan}: {new}")
     plan.write_text(text, encoding="utf-8")
 
 
@@ -255,18 +234,18 @@ def _run(*words: object, may_be_rejected: bool = False) -> int:
     return status
 
 
+#: How a simulated person's part ended -> words.
+_ENDS: Final = {
+    "done": "worked to the end",
+    "stopped": "stopped after control items",
+    "refused": "failed the training",
+    "left": "left half-way",
+}
+
+
 def _tell(collected: SimulatedCollection) -> None:
-    ends = [
-        Text(
-            "{n} {end:done=worked to the end|stopped=stopped after control items|refused=failed the training|"
-            "left=left half-way}",
-            n=n,
-            end=end,
-        )
-        for end, n in collected.people.items()
-        if n
-    ]
-    show(Text("{n} answers of simulated people: {ends}", n=collected.answers, ends=ends))
+    ends = ", ".join(f"{n} {_ENDS[end]}" for end, n in collected.people.items() if n)
+    show(f"{collected.answers} answers of simulated people: {ends}")
 
 
 def _remove_earlier(out: Path) -> None:
