@@ -402,7 +402,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
               "site/test_several_on_screen.py::test_a_page_is_answered_by_keys_saved_partly_and_nothing_typed_is_lost"),
     "002.18": ("their answers are known beforehand",),
     "002.19": ("one task in twenty is a control item",
-              _EXPERTS + "experts_get_the_plans_share_of_control_items_of_their_own_domains"),
+              _EXPERTS + "honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_controls"),
     "002.20": ("they stand at regular intervals", "nobody meets one twice",
               _EXPERTS + "experts_get_the_plans_share_of_control_items_of_their_own_domains"),
     "002.21": ("answers to them give each annotator's skill",),

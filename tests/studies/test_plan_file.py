@@ -5,12 +5,12 @@ from every import every
 
 from merilo.errors import InputError
 from merilo.settings import PlannedAnalysis
-from merilo.studies.consent import OwnWords
 from merilo.studies.plan_file import keys_at, plan_text, read_plan, read_plan_text
 from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
     DrawnSubset,
+    OwnWords,
     Pay,
     SourceFile,
     Study,
@@ -63,49 +63,28 @@ def test_a_plan_that_is_written_is_read_back_the_same(tmp_path: Path) -> None:
 @every(
     "old, new, message",
     [
-        (
-            "    overlap: 5",
-            "    overlp: 5",
-            "arms.people.overlp: is not a key of the plan; did you mean 'overlap'?",
-        ),
+        ("    overlap: 5", "    overlp: 5", "arms.people.overlp: is not a key of the plan; did you mean 'overlap'?"),
         ("    overlap: 5", "    overlap: five", "arms.people.overlap: must be a whole number"),
         ("    overlap: 5", "    overlap: 0", "arms.people.overlap: must be 1 or more"),
         ("    overlap: 5", "    overlap: true", "arms.people.overlap: must be a whole number"),
-        (
-            "    kind: untrained",
-            "    kind: crowd",
-            "arms.people.kind: must be 'basic', 'expert' or 'untrained'",
-        ),
+        ("    kind: untrained", "    kind: crowd", "arms.people.kind: must be 'basic', 'expert' or 'untrained'"),
         ("per_page: 0.25", "per_page: yes", "arms.people.pay.per_page: must be a number"),
         ("seed: 7", "sed: 7", "sed: is not a key of the plan; did you mean 'seed'?"),
         ("  size: 10", "  size: 1000", "subset: size 1000 is more than the 100 items of the dataset"),
         ("  every: 10", "  every: 1", "controls.every: must be 2 or more"),
-        (
-            "  min_control_accuracy: 0.7",
-            "  min_control_accuracy: 70",
-            "baseline.min_control_accuracy: must be 1 or less",
-        ),
+        ("  min_control_accuracy: 0.7", "  min_control_accuracy: 70", "baseline.min_control_accuracy: must be 1 or less"),
         ("  aggregator: majority", "  aggregator: majorty", "baseline.aggregator: must be"),
-        (
-            "  min_votes: 3",
-            "  min_votes: most",
-            "baseline.min_votes: must be a whole number or must be 'majority'",
-        ),
+        ("  min_votes: 3", "  min_votes: most", "baseline.min_votes: must be a whole number or must be 'majority'"),
         ("languages: [ru, en]", "languages: ru", "languages: must be a list"),
         ("  feedback: false", "  feedback: 0", "training.feedback: must be true or false"),
         ("  margin: 0.02", "  margin: .nan", "baseline.margin: must be a finite number"),
         ('  "1.9":', "  1.9:", "checklist.1.9: must be a text (put it in quotes)"),
         ("  ru: ru.md\n", "", "instruction: there is no file for the language 'ru'"),
-        (
-            "file: controls.jsonl",
-            "file: ../controls.jsonl",
-            "controls.file: must be the name of a file in the study's folder",
-        ),
         ("ru: ru.md", "ru: /etc/passwd", "instruction.ru: must be the name of a file in the study's folder"),
         ("dataset: bps", "#", "dataset: is missing"),
         ("seed: 7", "seed: 7\nseed: 8", "seed: occurs twice in one mapping; keep one of the two"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_is_named_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert TEXT.count(old) >= 1
     edited = TEXT.replace(old, new, 1)
@@ -165,7 +144,7 @@ def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_keys_of_optional_sections_are_known() -> None:
-    assert keys_at(("controls",)) == ["file", "every"]
+    assert keys_at(("controls",)) == ["every"]
     assert keys_at(("restrictions", 0)) == ["ru", "en"]
     assert "overlap" in keys_at(("arms", "any name"))
 

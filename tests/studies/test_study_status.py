@@ -164,15 +164,3 @@ def test_no_baseline_of_items_that_were_changed_after_the_freeze(tmp_path: Path)
     refused = merilo("study", "baseline", folder.path)
     assert refused.status == 1
     assert "items.jsonl: was changed after the plan was frozen on 2026-01-02" in refused.err
-
-
-def test_experts_are_decided_by_the_protocol_of_the_guide(tmp_path: Path) -> None:
-    items = [Item(n, "{inputs}", f"( ) {n}", "1", {"id": n, "author": f"e{n % 3}"}) for n in range(1, 10)]
-    folder = study_of(tmp_path / "study", items, [], experts=True)
-    told = merilo(
-        "study", "export", folder.path, "--platform", "table", "--arm", "experts", "--out", tmp_path / "out"
-    )
-    assert "for e0: 6 items, without 3 items of their own" in told.out
-    refused = merilo("study", "baseline", folder.path, "--arm", "experts")
-    assert refused.status == 1
-    assert "no answers of the arm 'experts' yet" in refused.err

@@ -23,6 +23,7 @@ from merilo.settings import AnalysisSettings
 from merilo.strict_json import Json, indented
 from merilo.studies.collected import collected_table, read_collected, read_imports
 from merilo.studies.plan_types import (
+    CONTROLS_FILE,
     FROZEN_FILE,
     ITEMS_FILE,
     STUDY_FILE,
@@ -76,7 +77,7 @@ def frozen_plan(folder: StudyFolder) -> Study:
     if frozen is None:
         return folder.plan
     plan = TypeAdapter(Study).validate_python(dict(frozen.plan))
-    asked = {ITEMS_FILE, *([plan.controls.file] if plan.controls else [])}
+    asked = {ITEMS_FILE, *([CONTROLS_FILE] if plan.controls else [])}
     for change in plan_changes(folder):
         if change.what in asked:
             raise DataError(

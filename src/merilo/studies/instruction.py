@@ -19,8 +19,7 @@ from merilo.datasets.rendering import group, option_fields, prompts, render, tem
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
-from merilo.studies.consent import OwnWords
-from merilo.studies.plan_types import Study, TimeLimits
+from merilo.studies.plan_types import OwnWords, Study, TimeLimits
 from merilo.studies.study_tasks import alternatives_of, one_answer
 from merilo.text import LANGUAGES, Language, Text, joined
 

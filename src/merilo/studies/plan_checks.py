@@ -22,8 +22,7 @@ from merilo.metrics.answers import gold_label, has_gold
 from merilo.metrics.registry import metric_of
 from merilo.metrics.scoring import score
 from merilo.settings import AnalysisSettings
-from merilo.strict_json import indented, json_lines
-from merilo.studies.consent import Consent, OwnWords
+from merilo.strict_json import json_lines
 from merilo.studies.item_fields import field_names
 from merilo.studies.known_answers import compare_controls, telling_shares
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
@@ -34,7 +33,17 @@ from merilo.studies.plan_file import (
     plan_path,
     read_plan_text,
 )
-from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study, TimeLimits
+from merilo.studies.plan_types import (
+    CONTROLS_FILE,
+    ITEMS_FILE,
+    STUDY_FILE,
+    TRAINING_FILE,
+    WEIGHTS_FILE,
+    Consent,
+    OwnWords,
+    Study,
+    TimeLimits,
+)
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
@@ -153,20 +162,16 @@ def _in_folder(error: MeriloError) -> MeriloError:
 
 def _read(content: _Content) -> Iterator[Finding]:
     """Read the declaration and the files of items."""
-    study, plan = content.study, content.plan
+    study = content.study
     try:
         content.declared = study.declared()
     except MeriloError as error:
         yield "dataset", error.message
-    readers = [(ITEMS_FILE, "", study.items, content.items)]
-    if plan.controls is not None:
-        readers.append((plan.controls.file, "controls.file", study.controls, content.controls))
-    if plan.training is not None:
-        readers.append((plan.training.file, "training.file", study.training, content.training))
-    for name, key, read, items in readers:
-        if not (study.path / name).is_file():
-            yield (key, f"the file {name} is missing") if key else InputError("is missing", file=name)
-            continue
+    for name, read, items in (
+        (ITEMS_FILE, study.items, content.items),
+        (CONTROLS_FILE, study.controls, content.controls),
+        (TRAINING_FILE, study.training, content.training),
+    ):
         try:
             items.extend(read())
             content.read.add(name)
@@ -248,7 +253,7 @@ def _weights(content: _Content) -> Iterator[Finding]:
 def _known(content: _Content) -> Iterator[Finding]:
     """Check that items with known answers have one, and repeat neither the test nor other such items."""
     taken = {"test item": content.items}
-    for key, items in (("controls.file", content.controls), ("training.file", content.training)):
+    for key, items in (("controls", content.controls), ("training", content.training)):
         ids = {str(item.id) for group in taken.values() for item in group}
         if shared := [str(item.id) for item in items if str(item.id) in ids]:
             yield (
@@ -275,7 +280,7 @@ def _controls(content: _Content) -> Iterator[Finding]:
     if section is None:
         return
     there, needed = len(content.controls), plan.baseline.min_controls
-    if section.file in content.read:
+    if CONTROLS_FILE in content.read:
         for name, arm in plan.arms.items():
             # Only people from platforms, who are not experts, have a limit.
             items = plan.subset.size
@@ -287,7 +292,7 @@ def _controls(content: _Content) -> Iterator[Finding]:
                     "baseline.min_controls",
                     f"is {needed}, but a person of '{name}' gets at most {gets}, so "
                     f"nobody could be excluded (change it, controls.every, arms.{name}.items_per_person, or "
-                    f"{section.file})",
+                    f"{CONTROLS_FILE})",
                 )
     if content.controls and content.items and content.declared is not None:
         yield from control_shortfalls(plan, content.items, content.controls)
@@ -471,7 +476,7 @@ def control_shortfalls(plan: Study, items: Sequence[Item], controls: Sequence[It
             if there[domain] < needed:
                 yield (
                     f"{name}: the domain '{domain}' has {there[domain]} of the {needed} control items that its {n} "
-                    f"items need: add items with known answers to {plan.controls.file}"
+                    f"items need: add items with known answers to {CONTROLS_FILE}"
                 )
 
 
@@ -514,8 +519,7 @@ def freeze_study(
 
 
 def write_figures(check: StudyCheck) -> None:
-    """Write the computed plan into the study's folder: `plan.json` and `plan.md`."""
+    """Write the computed plan into the study's folder: `plan.md`."""
     if check.study is not None and check.figures is not None:
-        folder = check.study.path
-        write_text(folder / "plan.json", indented(check.figures.as_json()) + "\n")
-        write_text(folder / "plan.md", plan_page(check.study.plan, check.figures, check.warnings))
+        page = plan_page(check.study.plan, check.figures, check.warnings)
+        write_text(check.study.path / "plan.md", page)

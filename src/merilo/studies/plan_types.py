@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field, Strict
 
 from merilo.items import Item
+from merilo.participation import PersonalWords
 from merilo.settings import (
     Amount,
     AnalysisSettings,
@@ -26,11 +27,10 @@ from merilo.settings import (
     Probability,
     Settings,
     Share,
-    Text,
     Whole,
 )
-from merilo.studies.consent import Consent, OwnWords, PersonalQuestion
-from merilo.text import Language
+from merilo.settings import Text as Words
+from merilo.text import LANGUAGES, Given, Language, Text
 
 #: Names of files in a study's folder.
 STUDY_FILE: Final = "study.yaml"
@@ -50,12 +50,115 @@ FileName: TypeAlias = Annotated[str, Strict(), Field(pattern=r"^[^/\\.][^/\\]*$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWords:
+    """A text of the author, in one language of the study or in both."""
+
+    ru: Words | None = None
+    en: Words | None = None
+
+    def __post_init__(self) -> None:
+        if self.ru is None and self.en is None:
+            raise ValueError("needs a text in Russian (ru) or in English (en)")
+
+    def text(self, language: str) -> str | None:
+        """Return the text in a language; `None` if it is not translated."""
+        return self.ru if language == "ru" else self.en
+
+    @property
+    def given(self) -> Given:
+        """The text in both languages; in the other one where it is not translated."""
+        texts: dict[Language, str | None] = {"en": self.en, "ru": self.ru}
+        return Given({language: text for language, text in texts.items() if text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What people read before they agree to take part; tasks and pay are computed."""
+
+    organisation: Annotated[OwnWords | None, Help("Who asks: the organisation and the people.")] = None
+    contact: Annotated[Words | None, Help("Whom people may write or call.")] = None
+    purpose: Annotated[OwnWords | None, Help("What the answers are for.")] = None
+    minutes: Annotated[
+        Positive | None, Help("Minutes that taking part lasts; null: computed from items_per_hour.")
+    ] = None
+    ethics: Annotated[OwnWords | None, Help("Who approved the study, or why no review was needed.")] = None
+    data: Annotated[OwnWords | None, Help("Which data of people you keep.")] = None
+    kept: Annotated[OwnWords | None, Help("For how long you keep them.")] = None
+
+
+#: Questions that need no text in the plan: name -> question and options.
+_QUESTIONS: Final[Mapping[str, tuple[Text, tuple[Text, ...]]]] = {
+    "age": (
+        Text("How old are you?"),
+        (*map(Text, ("18–24", "25–34", "35–44", "45–54", "55–64")), Text("65 or older")),
+    ),
+    "native_language": (
+        Text("What is your native language?"),
+        (Text("Russian", context="language"), Text("English", context="language"),
+         Text("Another language"), Text("More than one language")),
+    ),
+    "education": (
+        Text("What is your highest completed education?"),
+        (Text("School"), Text("Vocational training"), Text("Bachelor's degree"),
+         Text("Master's degree or a diploma of five years"), Text("Doctorate")),
+    ),
+}  # fmt: skip
+
+
+def in_languages(text: Text) -> dict[Language, str]:
+    """Return a text in every language."""
+    return {language: text.in_language(language) for language in LANGUAGES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalQuestion:
+    """A question about a person, asked before they begin; everybody may decline to answer."""
+
+    name: Words
+    question: OwnWords | None = None
+    options: tuple[OwnWords, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", self.name):
+            raise ValueError(
+                f"the name '{self.name}' may have small Latin letters, digits and _ only, at most 40"
+            )
+        if self.question is None and self.name not in _QUESTIONS:
+            raise ValueError(
+                f"'{self.name}' needs a question and options; without them there are {', '.join(_QUESTIONS)}"
+            )
+        if len(self.choices) < 2:
+            raise ValueError(f"'{self.name}' needs at least two options")
+        if len({choice.en for choice in self.choices}) < len(self.choices):
+            raise ValueError(f"two options of '{self.name}' are alike")
+
+    @property
+    def asked(self) -> Text:
+        """The question."""
+        return self.question.given if self.question else _QUESTIONS[self.name][0]
+
+    @property
+    def words(self) -> PersonalWords:
+        """The question with its options in both languages."""
+        return PersonalWords(
+            self.name, in_languages(self.asked), tuple(in_languages(choice) for choice in self.choices)
+        )
+
+    @property
+    def choices(self) -> tuple[Text, ...]:
+        """The options, of which a person chooses one or none."""
+        if self.options or self.question:
+            return tuple(option.given for option in self.options)
+        return _QUESTIONS[self.name][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
     """The dataset's file that the items were drawn from."""
 
-    file: Annotated[Text, Help("The path from this folder.")]
-    sha256: Text
-    split: Text = "test"
+    file: Annotated[Words, Help("The path from this folder.")]
+    sha256: Words
+    split: Words = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +166,7 @@ class Pay:
     """The pay of an arm; a commission of the platform is a share of it, and `screening` that of a failed training."""
 
     per_page: Amount | None = None
-    currency: Text = "USD"
+    currency: Words = "USD"
     commission: Share | None = None
     screening: Annotated[
         Amount | None, Help("Pay of somebody who does not pass the training; null: nothing.")
@@ -75,10 +178,10 @@ class Pay:
 class PanelCodes:
     """The completion codes of a study on Prolific, one for each way in which a person's part ends."""
 
-    complete: Text
-    no_consent: Text
-    screened_out: Text
-    stopped: Text
+    complete: Words
+    no_consent: Words
+    screened_out: Words
+    stopped: Words
 
     def __post_init__(self) -> None:
         codes = [getattr(self, way.name) for way in fields(self)]
@@ -92,8 +195,8 @@ class PanelCodes:
 class TimeLimits:
     """Time limits that differ by a field of the items, such as the grade."""
 
-    field: Text
-    seconds: Annotated[Mapping[Text, Positive], Help("The seconds for a task, by the value of the field.")]
+    field: Words
+    seconds: Annotated[Mapping[Words, Positive], Help("The seconds for a task, by the value of the field.")]
 
     def __post_init__(self) -> None:
         if not self.seconds:
@@ -135,7 +238,7 @@ class Arm:
         ),
     ] = False
     domain: Annotated[
-        Text | None,
+        Words | None,
         Help("Field of the items with the domain, for experts of domains; null: everybody gets all items."),
     ] = None
     prolific: Annotated[
@@ -169,7 +272,7 @@ class DrawnSubset:
 
     size: Count
     of: Annotated[Count, Help("Items of the dataset.")]
-    fields: Annotated[tuple[Text, ...], Help("Kept fields: subset.csv shows each before and after.")] = ()
+    fields: Annotated[tuple[Words, ...], Help("Kept fields: subset.csv shows each before and after.")] = ()
     method: Annotated[
         Literal["all", "balanced", "even"],
         Help("balanced: in proportion, every field balanced; even: as many of each domain."),
@@ -185,7 +288,6 @@ class DrawnSubset:
 class ControlsPlan:
     """Items with known answers, placed among the items to check annotators."""
 
-    file: FileName = CONTROLS_FILE
     every: Annotated[
         int,
         Strict(),
@@ -201,7 +303,6 @@ class ControlsPlan:
 class TrainingPlan:
     """Items that annotators answer first, with feedback."""
 
-    file: FileName = TRAINING_FILE
     threshold: Annotated[
         Share,
         Help("The share of right answers that admits an annotator; with few items, one slip is allowed."),
@@ -256,8 +357,8 @@ class Study:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    study: Annotated[Text, Help("The study's name.")]
-    dataset: Annotated[Text, Help("A name of 'merilo datasets list', or the file of a declaration.")]
+    study: Annotated[Words, Help("The study's name.")]
+    dataset: Annotated[Words, Help("A name of 'merilo datasets list', or the file of a declaration.")]
     languages: Annotated[tuple[Language, ...], Help("The languages of the instruction.")] = ("ru", "en")
     seed: Annotated[Whole, Help("The seed of every draw.")] = 0
     source: SourceFile
@@ -291,9 +392,7 @@ class Study:
     ] = None
     training: Annotated[
         TrainingPlan | None,
-        Help(
-            "Items answered first, with feedback: {file: training.jsonl, threshold: 0.8, feedback: true}, or null."
-        ),
+        Help("Items answered first, with feedback: {threshold: 0.8, feedback: true}, or null."),
     ] = None
     instruction: Mapping[Language, FileName]
     assistance: Annotated[

@@ -22,7 +22,15 @@ from merilo.items import Item, entry_of, read_split
 from merilo.records import Object, Record
 from merilo.strict_json import Json, indented
 from merilo.studies.plan_file import plan_path, read_lined_yaml, read_plan
-from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
+from merilo.studies.plan_types import (
+    CONTROLS_FILE,
+    FROZEN_FILE,
+    ITEMS_FILE,
+    STUDY_FILE,
+    TRAINING_FILE,
+    WEIGHTS_FILE,
+    Study,
+)
 from merilo.version import __version__
 
 
@@ -74,11 +82,11 @@ class StudyFolder:
 
     def controls(self) -> list[Item]:
         """Read the control items as `items` does; an empty list without controls."""
-        return list(read_split(self.path / self.plan.controls.file)) if self.plan.controls else []
+        return list(read_split(self.path / CONTROLS_FILE)) if self.plan.controls else []
 
     def training(self) -> list[Item]:
         """Read the training items as `items` does; an empty list without training."""
-        return list(read_split(self.path / self.plan.training.file)) if self.plan.training else []
+        return list(read_split(self.path / TRAINING_FILE)) if self.plan.training else []
 
     def instruction(self, language: str) -> str:
         """Read the instruction in Markdown.
@@ -233,7 +241,8 @@ def planned_files(study: StudyFolder) -> list[str]:
     """List the files that the plan consists of, `study.yaml` first."""
     plan = study.plan
     names = [STUDY_FILE, ITEMS_FILE, WEIGHTS_FILE, *plan.instruction.values()]
-    names += [section.file for section in (plan.controls, plan.training) if section is not None]
+    names += [CONTROLS_FILE] if plan.controls else []
+    names += [TRAINING_FILE] if plan.training else []
     if (study.path / plan.dataset).is_file():
         names.append(plan.dataset)
     return list(dict.fromkeys(names))
