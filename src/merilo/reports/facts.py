@@ -507,7 +507,6 @@ def _group_table(title: Text, groups: Mapping[Text, Mapping[str, Estimate]]) -> 
 def _people(study: PlannedBaseline) -> Iterator[Text]:
     record, plan, role = study.record, study.plan, study.role
     people, dropped = record.annotator_counts.total, record.response_counts.dropped
-    trained = number_at(plan, "training", "threshold")
     if people is not None:
         yield Text(
             "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{who}.",
@@ -525,11 +524,7 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
             "solved examples.",
             role=role,
         )
-    if trained is not None:
-        yield Text(
-            "They first answered training items; those with at least {trained:%} correct answers were admitted.",
-            trained=trained,
-        )
+    yield from _trained(study)
     if rules := study.restrictions:
         yield Text(
             "The instruction set {number:this rule|these rules}: {rules}.",
@@ -563,6 +558,15 @@ def _people(study: PlannedBaseline) -> Iterator[Text]:
             skipped=Text(" ({details})", details=joined(counts, "; ")) if mine or hidden else "",
         )
     yield from _checked(study)
+
+
+def _trained(study: PlannedBaseline) -> Iterator[Text]:
+    trained = number_at(study.plan, "training", "threshold")
+    if trained is not None:
+        yield Text(
+            "They first answered training items; those with at least {trained:%} correct answers were admitted.",
+            trained=trained,
+        )
 
 
 def _described(study: PlannedBaseline) -> Text:
@@ -797,10 +801,7 @@ def _decided(study: PlannedBaseline) -> Iterator[Text]:
             "problem; programs have no consensus."
         )
         return
-    if needed and min(needed) == max(needed):
-        yield Text("A majority is at least {equal:# equal answer|# equal answers}.", equal=max(needed))
-    elif needed:
-        yield Text("A majority is more than half of the answers.")
+    yield from _majority(record)
     if needed and (record.parameters.get("aggregator"), record.parameters.get("resolve")) == (
         "majority",
         "none",
@@ -835,6 +836,15 @@ def _decided(study: PlannedBaseline) -> Iterator[Text]:
             share=low / record.item_counts.total,
             allowed=allowed,
         )
+
+
+def _majority(record: Baseline) -> Iterator[Text]:
+    """Say how many equal answers are a majority."""
+    needed = record.agreement.votes_needed
+    if needed and min(needed) == max(needed):
+        yield Text("A majority is at least {equal:# equal answer|# equal answers}.", equal=max(needed))
+    elif needed:
+        yield Text("A majority is more than half of the answers.")
 
 
 def ways(record: Baseline) -> dict[str, int]:
@@ -926,12 +936,14 @@ def _methods(study: PlannedBaseline) -> Iterator[Text]:
             drawn=Text(", drawn from {of}{how}", of=drawn.of, how=drawn.how) if drawn else "",
             each=Text(", {n:# answer|# answers} to each", n=min(overlap)) if len(overlap) == 1 else "",
         )
+    yield from _trained(study)
     void = findings(study, void=True)
     yield from void
     if void:
         return
     if excluded := _excluded(study):
         yield excluded
+    yield from _majority(record)
     yield from headline(study)
     if any(metric.ci95 for metric in record.metrics.values()):
         yield Text("Brackets hold 95% confidence intervals over items and annotators.")
@@ -940,7 +952,7 @@ def _methods(study: PlannedBaseline) -> Iterator[Text]:
         yield Text("Krippendorff's alpha is {estimate}.", estimate=estimate_text(alpha))
     if record.cost.hourly is not None:
         pay = Money(record.cost.hourly, record.cost.currency)
-        yield Text("The pay was {pay} per hour of measured time.", pay=pay)
+        yield Text("Pay: {pay} per hour.", pay=pay)
 
 
 # Doubtful items
