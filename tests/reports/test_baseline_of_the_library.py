@@ -151,19 +151,6 @@ def test_settings_are_given_together_or_by_name(frame: pl.DataFrame) -> None:
         merilo.baseline(frame, gold=GOLD, min_vote=3)
 
 
-def test_models_are_compared_from_memory_as_from_a_file(frame: pl.DataFrame, tmp_path: Path) -> None:
-    made = merilo.baseline(frame, gold=GOLD)
-    answers = {**GOLD, "1": "no"}
-    file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
-    table = pd.DataFrame({"id": list(answers), "answer": list(answers.values())})
-    found = [merilo.compare(made, {"m": given}).rows for given in (answers, str(file), table)]
-    assert found[0] == found[1] == found[2]
-    assert found[0][0].score.value == 0.875
-    with pytest.raises(merilo.DataError, match="force=True"):
-        merilo.compare(made, {"m": {"1": "yes"}})
-
-
 def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: Path) -> None:
     made = merilo.baseline(frame, gold=GOLD)
     made.save(tmp_path / "baseline")
