@@ -1,6 +1,5 @@
 """`merilo.run` asks every item once, resumes, and scores with outcomes beside."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -70,50 +69,25 @@ def test_datasets_can_be_added_to_a_run(tmp_path: Path) -> None:
     assert set(result.datasets) == {"lcs", "bps"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"temperature": 0.5}, "temperature was not given and is now 0.5"),
-        ({"system": "Отвечай."}, 'system was not given and is now "Отвечай."'),
-        ({"shots": 0}, "shots was not given and is now 0"),
-        ({"limit": 2}, "lcs: limit was 3 and is now 2, but can only be raised"),
-        ({"seed": 1}, "seed was 0 and is now 1"),
-    ],
-)
-def test_a_changed_parameter_is_refused_with_the_difference(tmp_path: Path, changed: dict, told: str) -> None:
+def test_a_changed_parameter_or_model_is_refused_and_with_force_the_run_starts_again(tmp_path: Path) -> None:
     merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, limit=3)
     before = (tmp_path / "run.json").read_bytes()
-    backend = LocalBackend(right("lcs"))
-    with pytest.raises(UsageError) as refused:
-        merilo.run(backend, "lcs", out=tmp_path, **{"limit": 3, **changed})
-    assert told in str(refused.value)
-    assert "choose another folder, or start this one again with force=True" in str(refused.value)
-    assert backend.asked == []
-    assert (tmp_path / "run.json").read_bytes() == before
-
-
-def test_another_model_is_refused_and_with_force_the_run_starts_again(tmp_path: Path) -> None:
-    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, limit=3)
     other = LocalBackend(right("lcs"), model="other")
-    with pytest.raises(UsageError, match=r'model\.name was "local-model" and is now "other"'):
-        merilo.run(other, "lcs", out=tmp_path, limit=3)
+    for backend, changed, why in (
+        (LocalBackend(right("lcs")), {"temperature": 0.5}, "temperature was not given and is now 0.5"),
+        (LocalBackend(right("lcs")), {"system": "Отвечай."}, 'system was not given and is now "Отвечай."'),
+        (LocalBackend(right("lcs")), {"limit": 2}, "lcs: limit was 3 and is now 2, but can only be raised"),
+        (other, {}, 'model.name was "local-model" and is now "other"'),
+    ):
+        with pytest.raises(UsageError) as refused:
+            merilo.run(backend, "lcs", out=tmp_path, **{"limit": 3, **changed})
+        assert why in str(refused.value)
+        assert "choose another folder, or start this one again with force=True" in str(refused.value)
+        assert backend.asked == []
+        assert (tmp_path / "run.json").read_bytes() == before
     merilo.run(other, "lcs", out=tmp_path, limit=2, force=True)
     assert len(other.asked) == 2
     assert len((tmp_path / "lcs.jsonl").read_text().splitlines()) == 2
-
-
-def test_items_that_changed_since_are_refused(tmp_path: Path) -> None:
-    data = tmp_path / "lcs.json"
-    items = [
-        {"instruction": "{inputs}?", "inputs": text, "outputs": "1", "meta": {"id": n}}
-        for n, text in enumerate("abc")
-    ]
-    data.write_text(json.dumps({"data": {"test": items}}))
-    merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=data, shots=0)
-    items[1]["inputs"] = "z"
-    data.write_text(json.dumps({"data": {"test": items}}))
-    with pytest.raises(UsageError, match=r"lcs: 1 items have changed since \(1\)"):
-        merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=data, shots=0)
 
 
 def test_a_run_says_why_requests_failed_and_which_items_are_too_long_by_how_much(tmp_path: Path) -> None:
@@ -246,13 +220,6 @@ def test_a_run_can_be_scored_later_with_the_gold_of_its_owner_and_not_with_other
         InputError, match=r"gold\.json: its items are not those that were asked: 3 of 3 differ"
     ):
         merilo.score_run(tmp_path / "run", data=gold)
-
-
-def test_a_run_works_in_a_notebook(tmp_path: Path) -> None:
-    async def cell() -> bool:
-        return merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path).is_complete
-
-    assert asyncio.run(cell())
 
 
 def test_shots_are_refused_of_a_dataset_that_has_none(tmp_path: Path) -> None:

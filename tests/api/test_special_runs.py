@@ -145,6 +145,10 @@ def test_items_with_pictures_are_left_out_with_a_sentence_for_a_backend_without_
         "Pictures: 1 of 2 items have media that the backend does not take, and are left out" in result.notes
     )
     assert result.datasets["pictures"].metrics["acc"].n == 1
+    with pytest.raises(
+        UsageError, match="the items of Pictures have pictures, which this backend does not take"
+    ):
+        merilo.run(LocalBackend(), str(pictures), out=tmp_path / "other", limit=1)
 
 
 def test_pictures_are_given_to_a_backend_that_takes_them(pictures: Path, tmp_path: Path) -> None:
@@ -156,13 +160,6 @@ def test_pictures_are_given_to_a_backend_that_takes_them(pictures: Path, tmp_pat
     merilo.run(folder, str(pictures), out=tmp_path / "again", data=tmp_path)
     (shown,) = [part for one in folder.asked for part in one.messages[-1].parts if not isinstance(part, str)]
     assert shown.path == "pictures/samples/a.png"
-
-
-def test_a_dataset_of_pictures_alone_is_refused(pictures: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match="the items of Pictures have pictures, which this backend does not take"
-    ):
-        merilo.run(LocalBackend(), str(pictures), out=tmp_path / "run", limit=1)
 
 
 def test_a_study_is_asked_exactly_as_people_saw_it(tmp_path: Path) -> None:

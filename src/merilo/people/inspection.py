@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ import polars as pl
 
 from merilo.file_reading import Numbered, OtherColumns, Reading
 from merilo.people.platforms import NAMES, plain
-from merilo.people.platforms.forms import SeveralAnswersError
+from merilo.people.platforms.forms import SeveralAnswersError, named_columns
 from merilo.people.reading import load, read_responses, recognise
 from merilo.people.typing_errors import NearSpelling, near_spellings
 from merilo.people.votes import MOST_CLOSED_LABELS
@@ -138,30 +138,31 @@ def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
         return [Proposal(own, "as it is declared")]
     data = load(files[0], platform, declared).data
     own = plain.with_usual_answer(data, own)
-    columns = plain.columns_of(data, own, str(files[0]))
-    if columns.unclear:
-        return list(_of_table(data, own, columns))
-    others = {what: name for what, name in columns.others.items() if name}
-    answer = {} if own.columns.score else {"answer": columns.answer}
-    reading = own.named(item=columns.item, annotator=columns.annotator, **answer, **others)
-    return [Proposal(reading, "a row is an answer")]
+    reading, unclear = plain.columns_of(data, own, str(files[0]))
+    return (
+        list(_of_table(data, own, reading, unclear)) if unclear else [Proposal(reading, "a row is an answer")]
+    )
 
 
-def _of_table(data: pl.DataFrame, declared: Reading, columns: plain.PlainColumns) -> Iterator[Proposal]:
+def _of_table(
+    data: pl.DataFrame, declared: Reading, filled: Reading, unclear: Mapping[str, Sequence[str]]
+) -> Iterator[Proposal]:
     """Yield the readings of a table in which columns may be questions of a page, annotators or items."""
     numbered = _numbered(data.columns)
-    if numbered and "annotator" not in columns.unclear:
-        reading = declared.named(annotator=columns.annotator, numbered=numbered)
-        yield Proposal(reading, "a row is a page with several questions")
+    person, answer = (next(iter(names), None) for names in (filled.annotator, filled.answer))
+    if numbered and "annotator" not in unclear:
+        yield Proposal(
+            declared.named(annotator=person, numbered=numbered), "a row is a page with several questions"
+        )
         return
-    taken = {*columns.item, columns.annotator, *columns.others.values()}
+    taken = {*filled.item, person, *named_columns(filled)}
     labels = _alike([name for name in data.columns if name not in taken and _holds_labels(data[name])], data)
-    if len(labels) > 1 and columns.answer in {None, *labels}:
-        person, names = columns.annotator, listed(labels, 6)
+    if len(labels) > 1 and answer in {None, *labels}:
+        names = listed(labels, 6)
         rest = [name for name in data.columns if name not in labels]
         each = [name for name in rest if data[name].n_unique() == data.height]
         a_row_a_person = person is not None and data[person].n_unique() == data.height
-        item = [name for name in (*columns.item, *each, *rest) if name != person][:1]
+        item = [name for name in (*filled.item, *each, *rest) if name != person][:1]
         if item and not a_row_a_person:
             reading = declared.named(rows="item", item=item, annotator=labels)
             yield Proposal(reading, f"a row is an item, and {names} are annotators")
@@ -170,16 +171,12 @@ def _of_table(data: pl.DataFrame, declared: Reading, columns: plain.PlainColumns
         )
         yield Proposal(reading, f"a row is a person, and {names} are items")
         return
-    unclear = [
-        f"{what}: {listed(n) or 'no column is plainly the ' + what}" for what, n in columns.unclear.items()
+    why = [
+        f"{what}: {listed(there) or 'no column is plainly the ' + what}" for what, there in unclear.items()
     ]
     yield Proposal(
-        declared.named(
-            item=columns.item or COLUMN,
-            annotator=columns.annotator or COLUMN,
-            answer=columns.answer or COLUMN,
-        ),
-        f"a row is an answer; name the columns ({'; '.join(unclear)}; columns: {listed(data.columns, 40)})",
+        declared.named(item=filled.item or COLUMN, annotator=person or COLUMN, answer=answer or COLUMN),
+        f"a row is an answer; name the columns ({'; '.join(why)}; columns: {listed(data.columns, 40)})",
         complete=False,
     )
 

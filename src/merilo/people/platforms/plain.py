@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -60,27 +60,11 @@ _RIGHT: Final = ("1", "1.0", "true", "yes", "correct", "right", "passed", "да"
 _WRONG: Final = ("0", "0.0", "false", "no", "incorrect", "wrong", "failed", "нет", "неверно")
 
 
-@dataclass(frozen=True, slots=True)
-class PlainColumns:
-    """The columns of a table with one answer a row.
+def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> tuple[Reading, dict[str, tuple[str, ...]]]:
+    """Find the columns that the reading names, and others by their usual names, in a table with one answer a row.
 
-    Attributes:
-        item: the columns that identify an item.
-        annotator: the column of annotators; `None` if it was not found.
-        answer: the column of answers, or of scores.
-        others: what a column holds -> the column; "" if there is none.
-        unclear: what no column holds plainly -> the columns that may hold it.
-    """
-
-    item: tuple[str, ...]
-    annotator: str | None
-    answer: str | None
-    others: Mapping[str, str]
-    unclear: Mapping[str, tuple[str, ...]]
-
-
-def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> PlainColumns:
-    """Find the columns that the reading names, and others by their usual names.
+    Returns:
+        The reading that names all of them, and what no column holds plainly: the columns that may hold it.
 
     Raises:
         UsageError: a column that the reading names is missing.
@@ -120,13 +104,14 @@ def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> PlainColumns:
             chosen[what] = (there[0],)
         else:
             unclear[what] = tuple(there)
-    return PlainColumns(
-        tuple(dict.fromkeys(chosen["item"])),
-        next(iter(chosen["annotator"]), None),
-        next(iter(chosen["answer"]), None),
-        {what: getattr(reading.columns, what) or next(iter(usual(USUAL[what])), "") for what in _OTHERS},
-        unclear,
+    places = {name: tuple(dict.fromkeys(columns)) for name, columns in chosen.items()}
+    if reading.columns.score:
+        places["answer"] = reading.answer
+    free = (what for what in _OTHERS if not getattr(reading.columns, what))
+    columns = reading.columns.model_copy(
+        update={what: there[0] for what in free if (there := usual(USUAL[what]))}
     )
+    return reading.model_copy(update={**places, "columns": columns}), unclear
 
 
 def _require(name: str, data: pl.DataFrame, file: str) -> None:
@@ -150,27 +135,26 @@ def read(table: FileTable, reading: Reading) -> Export:
     if reading.numbered:
         data, reading = _laid_open(data, reading, table.file)
     data, reading = _one_answer_a_row(data, reading, table.file)
-    columns = columns_of(data, reading, table.file)
-    if columns.unclear:
-        raise _unclear(columns, data.columns, table.file)
-    if reading.columns.score:
-        data = _verdicts(data, columns, reading.columns.attempt, table.file)
-    places = {_OTHERS[what]: name for what, name in columns.others.items() if what != "control"}
-    places |= {"respondent": columns.annotator or "", "answer": columns.answer or ""}
-    places |= {"arm": reading.columns.arm or ""}
-    skipped, no = reading.columns.skipped, [*_WRONG, "", "-"]
+    reading, unclear = columns_of(data, reading, table.file)
+    if unclear:
+        raise _unclear(unclear, data.columns, table.file)
+    columns, answer = reading.columns, (reading.columns.score or reading.answer)[0]
+    if columns.score:
+        data = _verdicts(data, reading, table.file)
+    places = {place: getattr(columns, what) for what, place in _OTHERS.items() if what != "control"}
+    skipped, no = columns.skipped, [*_WRONG, "", "-"]
     marked = column(data, skipped).str.strip_chars().str.to_lowercase().is_in(no)
     export = export_of_columns(
         table,
         data,
-        places,
-        {name: name.rstrip("\x1f") for name in columns.item},
-        column(data, columns.others["control"]),
+        {**places, "respondent": reading.annotator[0], "answer": answer, "arm": columns.arm},
+        {name: name.rstrip("\x1f") for name in reading.item},
+        column(data, columns.control),
         dropped=pl.when(~marked).then(pl.lit("may_be_mine")) if skipped else None,
     )
     signals = folded(data)
     rows = export.rows if signals.is_null().all() else export.rows.with_columns(signals)
-    return replace(export, rows=rows, scored=bool(reading.columns.score))
+    return replace(export, rows=rows, scored=bool(columns.score))
 
 
 def with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
@@ -185,8 +169,8 @@ def with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
     return reading.named(answer="accept") if {"accept", "options", "answer"} <= {*data.columns} else reading
 
 
-def _unclear(columns: PlainColumns, names: Sequence[str], file: str) -> UsageError:
-    what, there = next(iter(columns.unclear.items()))
+def _unclear(unclear: Mapping[str, Sequence[str]], names: Sequence[str], file: str) -> UsageError:
+    what, there = next(iter(unclear.items()))
     several = f"the columns {listed(there)} may all hold the {what}"
     return UsageError(
         f"{several if there else f'no column is plainly the {what}'} (columns: "
@@ -235,13 +219,13 @@ def _one_answer_a_row(data: pl.DataFrame, reading: Reading, file: str) -> tuple[
         return long, reading.named(rows="answer", annotator=_PERSON, answer=_ANSWER)
     score = {"score": _ANSWER} if reading.columns.score else {}
     by_person = reading.named(rows="answer", item=_ITEM, answer=_ANSWER, **score)
-    person = columns_of(long, by_person, file).annotator
-    if person is None:
+    person = columns_of(long, by_person, file)[0].annotator
+    if not person:
         long = long.with_columns(pl.format("row {}", ROW).alias(_PERSON))
     return long, by_person.named(annotator=person or _PERSON)
 
 
-def _verdicts(data: pl.DataFrame, columns: PlainColumns, attempt: str | None, file: str) -> pl.DataFrame:
+def _verdicts(data: pl.DataFrame, reading: Reading, file: str) -> pl.DataFrame:
     """Replace the column of scores by verdicts, with one row for all attempts of a person at an item.
 
     A row without a score is no answer. The first right attempt counts, else the last; seconds of attempts add up.
@@ -249,7 +233,8 @@ def _verdicts(data: pl.DataFrame, columns: PlainColumns, attempt: str | None, fi
     Raises:
         InputError: a score is neither right nor wrong, or an attempt has no number.
     """
-    score = str(columns.answer)
+    columns = reading.columns
+    score, attempt, seconds = columns.score[0], columns.attempt, columns.seconds
     text = pl.col(score).str.strip_chars().str.to_lowercase()
     data = data.filter(text.is_not_null() & (text != ""))
     wrong = {score: text.is_in([*_RIGHT, *_WRONG])}
@@ -263,11 +248,7 @@ def _verdicts(data: pl.DataFrame, columns: PlainColumns, attempt: str | None, fi
             raise InputError(what, file=file, row=int(strange[0][1]), field=name.lstrip("\x1f"))
     right = text.is_in([*_RIGHT])
     if attempt is not None:
-        pair, seconds, tried = (
-            [*columns.item, str(columns.annotator)],
-            columns.others["seconds"],
-            pl.col("\x1ftry"),
-        )
+        pair, tried = [*reading.item, *reading.annotator], pl.col("\x1ftry")
         data = data.with_columns(number(pl.col(attempt)).alias("\x1ftry"))
         if seconds:
             data = data.with_columns(number(pl.col(seconds)).sum().over(pair).cast(pl.String).alias(seconds))
