@@ -108,26 +108,16 @@ def _ray() -> ModuleType:
 
 
 def _connect(ray: ModuleType, address: str) -> None:
-    if ":" in address:
-        _knock(address)
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    options: dict[str, object] = {"include_dashboard": False} if address == "local" else {}
     try:
-        if address == "local":
-            ray.init(address="local", include_dashboard=False, **quiet)
-        else:
-            ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+        if ":" in address:
+            # Ray itself would wait for minutes for a server that does not listen.
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **options)
+    except (OSError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UsageError(f"no Ray cluster answers at '{address}' ({reason})", field=argument("ray")) from None
-
-
-def _knock(address: str) -> None:
-    """Check that a server listens at the address; Ray itself would wait for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise UsageError(f"no Ray cluster answers at '{address}' ({error})", field=argument("ray")) from None
 
 
 @dataclass(frozen=True, slots=True)

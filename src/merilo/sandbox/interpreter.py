@@ -135,17 +135,21 @@ def _described(executable: str) -> Interpreter:
             field=argument("python"),
         ) from error
     _demand_supported(version, f"'{executable}'")
-    folders = [Path(path) for path in facts["path"]]
-    folders += [Path(path).parent for path in facts["libraries"] if Path(path).exists()]
-    needs = _outermost({folder.resolve() for folder in folders if not _is_system(folder.resolve())})
     standard = [Path(path) for path in facts["path"]]
+    folders = [*standard, *(Path(path).parent for path in facts["libraries"] if Path(path).exists())]
+    own = {
+        folder
+        for folder in map(Path.resolve, folders)
+        if not any(folder.is_relative_to(library) for library in SYSTEM_LIBRARIES)
+    }
     hides = {path / name for path in standard for name in ("site-packages", "dist-packages")} | {
         Path("/usr/lib/python3/dist-packages")
     }
     return Interpreter(
         executable=Path(facts["executable"]),
         version=".".join(map(str, version)),
-        needs=(Path(facts["executable"]), *needs),
+        # Of folders inside one another, the outermost.
+        needs=(Path(facts["executable"]), *sorted(folder for folder in own if not own & set(folder.parents))),
         hides=tuple(sorted(path.resolve() for path in hides if path.is_dir())),
     )
 
@@ -160,12 +164,3 @@ def _demand_supported(version: tuple[int, ...], what: str) -> None:
 
 def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
-
-
-def _is_system(folder: Path) -> bool:
-    return any(folder.is_relative_to(library) for library in SYSTEM_LIBRARIES)
-
-
-def _outermost(folders: set[Path]) -> list[Path]:
-    """Return the folders that do not lie inside another one, sorted."""
-    return sorted(folder for folder in folders if not folders & set(folder.parents))

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
@@ -262,16 +263,12 @@ def _with_calls(place: _Place, item: Item) -> Problem:
         raise place.error("has no tests", "inputs.tests")
     if gold is not None and len(gold) != len(tests):
         raise place.error(f"has {len(gold)} results for {len(tests)} tests", "outputs")
-    if isinstance(item.outputs, list) and _differ(item.outputs):
+    rows = item.outputs if isinstance(item.outputs, list) else []
+    if any(isinstance(row, list) for row in rows) and any(row != rows[0] for row in rows):
         raise place.error("the lists of results differ, but all must be the same gold answers", "outputs")
     stub = _stub(place, function, item.meta.get("entry_point"), "meta.entry_point")
     canonical = item.meta.get("canonical_solution")
     return Problem(item.id, stub, tests, gold, canonical if isinstance(canonical, str) else None)
-
-
-def _differ(outputs: list[Json]) -> bool:
-    """Return whether the outputs are lists that differ, although each should hold the same gold answers."""
-    return any(isinstance(each, list) for each in outputs) and any(each != outputs[0] for each in outputs)
 
 
 def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
@@ -396,7 +393,7 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
 def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> Generation:
     row = place.row or 0
     try:
-        value: object = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
+        value: object = json.loads(line.decode("utf-8"), object_pairs_hook=partial(_object, place))
     except UnicodeDecodeError as error:
         raise place.unreadable(
             f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
@@ -406,8 +403,6 @@ def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> 
         if row == 1 and line.strip() in {b"[", b"{"}:
             ended = "; JSON Lines hold a whole object in every row"
         raise place.unreadable(f"is not a row of JSON ({error.msg}){ended}") from None
-    except _TwiceError as error:
-        raise place.error("occurs twice in the row", str(error)) from None
     except (ValueError, RecursionError):
         raise place.unreadable(
             "cannot be read as JSON (it is nested too deeply, or a number is too long)"
@@ -437,17 +432,13 @@ def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
     return str(name)
 
 
-class _TwiceError(Exception):
-    """A JSON object contains a field twice."""
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _object(place: _Place, pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         for name in ("task_id", "id", "completion", *PERSON_FIELDS):
             if names.count(name) > 1:
-                raise _TwiceError(name)
+                raise place.error("occurs twice in the row", name)
     return fields
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 #: name=number on x86_64/number on aarch64, "-" if the architecture lacks the call.
@@ -132,18 +131,9 @@ _ARCHITECTURE: Final = 4
 _ARGUMENTS: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction of classic BPF; jumps count instructions from the next one."""
-
-    code: int
-    value: int
-    if_true: int = 0
-    if_false: int = 0
-
-    def packed(self) -> bytes:
-        """Return the instruction in the kernel's binary form."""
-        return struct.pack("=HBBI", self.code, self.if_true, self.if_false, self.value)
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """Return an instruction of classic BPF; jumps count instructions from the next one."""
+    return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
@@ -165,7 +155,7 @@ def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
     name = machine or platform.machine()
     if name not in _COLUMN:
         return b""
-    return b"".join(instruction.packed() for instruction in _instructions(name, several_processes))
+    return b"".join(_instructions(name, several_processes))
 
 
 def docker_profile() -> dict[str, object]:
@@ -184,13 +174,13 @@ def docker_profile() -> dict[str, object]:
     }
 
 
-def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
+def _instructions(machine: str, several_processes: bool) -> list[bytes]:
     column = _COLUMN[machine]
     code = [
-        Instruction(_LOAD, _ARCHITECTURE),
-        Instruction(_JUMP_EQUAL, _AUDIT_ARCHITECTURE[machine], if_true=1),
-        Instruction(_RETURN, _KILL),
-        Instruction(_LOAD, _NUMBER),
+        _step(_LOAD, _ARCHITECTURE),
+        _step(_JUMP_EQUAL, _AUDIT_ARCHITECTURE[machine], if_true=1),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER),
     ]
     code += _one_of_arguments(_CLONE[column], _clone_rules(several_processes))
     code += _one_of_arguments(_PRCTL[column], _any_of(0, _PR_NAMES))
@@ -204,57 +194,57 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
     code += _one_of_arguments(_SENDMSG[column], _not_all_bits(2, _MSG_OOB))
     # No filter can read the flags of clone3, which lie in memory; with ENOSYS, glibc falls back to clone.
     code += [
-        Instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
-        Instruction(_RETURN, _ERRNO | errno.ENOSYS),
+        _step(_JUMP_EQUAL, _CLONE3[column], if_false=1),
+        _step(_RETURN, _ERRNO | errno.ENOSYS),
     ]
     table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
     code += _these(_numbers(table, column) - {_SOCKETPAIR[column]}, _ALLOW)
     code += _these(_numbers(_IGNORED, column), _ERRNO)  # error number 0 reports success
     return [
         *code,
-        Instruction(_JUMP_GREATER, _LAST_KNOWN, if_false=1),
-        Instruction(_RETURN, _ERRNO | errno.ENOSYS),
-        Instruction(_RETURN, _ERRNO | errno.EPERM),
+        _step(_JUMP_GREATER, _LAST_KNOWN, if_false=1),
+        _step(_RETURN, _ERRNO | errno.ENOSYS),
+        _step(_RETURN, _ERRNO | errno.EPERM),
     ]
 
 
-def _one_of_arguments(number: int, rules: list[Instruction]) -> list[Instruction]:
+def _one_of_arguments(number: int, rules: list[bytes]) -> list[bytes]:
     """Return code that applies the rules, which end with a return, to one system call only."""
-    return [Instruction(_JUMP_EQUAL, number, if_false=len(rules)), *rules]
+    return [_step(_JUMP_EQUAL, number, if_false=len(rules)), *rules]
 
 
-def _any_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    code = [Instruction(_LOAD, _ARGUMENTS + 8 * argument)]
+def _any_of(argument: int, values: tuple[int, ...]) -> list[bytes]:
+    code = [_step(_LOAD, _ARGUMENTS + 8 * argument)]
     for value in values:
-        code += [Instruction(_JUMP_EQUAL, value, if_false=1), Instruction(_RETURN, _ALLOW)]
-    return [*code, Instruction(_RETURN, _ERRNO | errno.EPERM)]
+        code += [_step(_JUMP_EQUAL, value, if_false=1), _step(_RETURN, _ALLOW)]
+    return [*code, _step(_RETURN, _ERRNO | errno.EPERM)]
 
 
-def _not_all_bits(argument: int, *bits: int) -> list[Instruction]:
-    jumps = [Instruction(_JUMP_ANY_BIT, bit, if_false=len(bits) - number) for number, bit in enumerate(bits)]
+def _not_all_bits(argument: int, *bits: int) -> list[bytes]:
+    jumps = [_step(_JUMP_ANY_BIT, bit, if_false=len(bits) - number) for number, bit in enumerate(bits)]
     return [
-        Instruction(_LOAD, _ARGUMENTS + 8 * argument),
+        _step(_LOAD, _ARGUMENTS + 8 * argument),
         *jumps,
-        Instruction(_RETURN, _ERRNO | errno.EPERM),
-        Instruction(_RETURN, _ALLOW),
+        _step(_RETURN, _ERRNO | errno.EPERM),
+        _step(_RETURN, _ALLOW),
     ]
 
 
-def _clone_rules(several_processes: bool) -> list[Instruction]:
+def _clone_rules(several_processes: bool) -> list[bytes]:
     worker = [
-        Instruction(_LOAD, _ARGUMENTS),
-        Instruction(_JUMP_EQUAL, _CLONE_OF_THE_WORKER, if_false=1),
-        Instruction(_RETURN, _ALLOW),
-        Instruction(_JUMP_ANY_BIT, _CLONE_ANY_NAMESPACE, if_false=1),
-        Instruction(_RETURN, _ERRNO | errno.EPERM),
+        _step(_LOAD, _ARGUMENTS),
+        _step(_JUMP_EQUAL, _CLONE_OF_THE_WORKER, if_false=1),
+        _step(_RETURN, _ALLOW),
+        _step(_JUMP_ANY_BIT, _CLONE_ANY_NAMESPACE, if_false=1),
+        _step(_RETURN, _ERRNO | errno.EPERM),
     ]
     if several_processes:
-        return [*worker, Instruction(_RETURN, _ALLOW)]
+        return [*worker, _step(_RETURN, _ALLOW)]
     return [
         *worker,
-        Instruction(_JUMP_ANY_BIT, _CLONE_THREAD, if_false=1),
-        Instruction(_RETURN, _ALLOW),
-        Instruction(_RETURN, _ERRNO | errno.EPERM),
+        _step(_JUMP_ANY_BIT, _CLONE_THREAD, if_false=1),
+        _step(_RETURN, _ALLOW),
+        _step(_RETURN, _ERRNO | errno.EPERM),
     ]
 
 
@@ -263,13 +253,13 @@ def _numbers(table: str, column: int) -> set[int]:
     return {int(entry) for entry in entries if entry != "-"}
 
 
-def _these(numbers: set[int], verdict: int) -> list[Instruction]:
+def _these(numbers: set[int], verdict: int) -> list[bytes]:
     code = []
     for first, last in _ranges(sorted(numbers)):
         code += [
-            Instruction(_JUMP_NOT_LESS, first, if_false=2),
-            Instruction(_JUMP_GREATER, last, if_true=1),
-            Instruction(_RETURN, verdict),
+            _step(_JUMP_NOT_LESS, first, if_false=2),
+            _step(_JUMP_GREATER, last, if_true=1),
+            _step(_RETURN, verdict),
         ]
     return code
 

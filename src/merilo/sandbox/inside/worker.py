@@ -63,7 +63,7 @@ def main() -> None:
         with contextlib.suppress(OSError):  # the processor has gone offline
             os.sched_setaffinity(0, {settings["processor"]})
     calls = Kernel() if settings["jailed"] else None
-    scratch = Scratch(settings["scratch"], settings["scratch_bytes"], calls)
+    scratch = Scratch(settings["scratch"], settings["scratch_bytes"])
     try:
         if calls is not None:
             enter(settings, calls, scratch)
@@ -100,7 +100,7 @@ def enter(settings: dict[str, Any], calls: Kernel, scratch: Scratch) -> None:
         _cover(settings["covers"], settings["scratch"][0], calls)
     for path in settings["seal"]:
         calls.seal(path)
-    scratch.mount()
+    scratch.mount(calls)
     if settings["filter"]:
         calls.install_filter(bytes.fromhex(settings["filter"]))
 
@@ -174,35 +174,25 @@ def _enter_namespaces(calls: Kernel) -> None:
 
 
 class Scratch:
-    """The scratch folders of one worker.
+    """The scratch folders of one worker: in memory, limited in size, and empty before each program.
 
     Args:
         paths: the folders.
         size: the capacity of each folder in bytes.
-        kernel: the system calls for a jail; `None` without a jail, where folders are emptied file by file.
-
-    Attributes:
-        is_mounted: whether this worker has mounted each folder. If a container forbids mounting, the container's own
-            folders are emptied file by file.
     """
 
-    def __init__(self, paths: list[str], size: int, kernel: Kernel | None) -> None:
+    def __init__(self, paths: list[str], size: int) -> None:
         self._paths = paths
         self._size = size
-        self._kernel = kernel
+        self._kernel: Kernel | None = None
         self._untouched: dict[str, tuple[int, ...]] = {}
-        self.is_mounted = False
 
-    def mount(self) -> None:
-        """Mount an empty tmpfs on each path, if that is allowed."""
-        if self._kernel is None:
-            return
-        try:
+    def mount(self, kernel: Kernel) -> None:
+        """Mount an empty tmpfs on each path, if that is allowed; otherwise folders are emptied file by file."""
+        with contextlib.suppress(OSError):
             for path in self._paths:
-                self._mount(path, self._kernel)
-        except OSError:
-            return
-        self.is_mounted = True
+                self._mount(path, kernel)
+            self._kernel = kernel
 
     def sweep(self) -> None:
         """Empty the folders; a mounted folder that was changed is mounted anew, which also resets its mode and times.
@@ -211,7 +201,7 @@ class Scratch:
             OSError: a folder cannot be emptied.
         """
         for path in self._paths:
-            if self.is_mounted and self._kernel is not None:
+            if self._kernel is not None:
                 # The state alone misses a file created within the same tick of the kernel's clock.
                 if _state(path) != self._untouched[path] or os.listdir(path):
                     self._kernel.unmount(path)
