@@ -468,7 +468,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "003.6": ("test_guide.py::test_the_docs_say_that_ruhumaneval_is_not_comparable_with_humaneval",),
     "003.7": (_PASS + "it_is_the_share_of_choices_that_hold_a_right_program", _PASS + "it_is_the_product_of_the_paper"),
     "003.8": (_PASS + "it_is_the_product_of_the_paper", "cli/test_code_score.py::test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered"),
-    "003.9": (_PASS + "a_program_is_right_when_every_test_is", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold_and_else_ends_as_its_first_wrong_test"),
+    "003.9": (_PASS + "a_program_is_right_when_every_test_is", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold"),
     "003.10": (_FIGURES,),
 
     "004.1": ("datasets/validation/test_validation.py::test_the_rules_of_the_exam",),

@@ -25,6 +25,7 @@ from programming import need_a_jail
 from small_media import png
 from walked_road import (
     PEOPLE,
+    AnsweredItem,
     Choices,
     Entry,
     WalkedRoad,
@@ -556,6 +557,20 @@ def test_programs_of_people_are_run_in_the_sandbox_and_compared_with_a_model(
 ) -> None:
     need_a_jail()
     check_programs(walk(tmp_path, EXAMPLES / f"{name}.json", program, run_options=("--samples", 1)))
+
+
+def test_programs_of_experts_are_run_and_stand_beside_those_of_people(tmp_path: Path) -> None:
+    need_a_jail()
+    study = answered_study(tmp_path, EXAMPLES / "rucodeeval.json", program)
+    lines = (study / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    items = [
+        AnsweredItem(item, PEOPLE * (item["meta"]["canonical_solution"],)) for item in map(json.loads, lines)
+    ]
+    experts_answer(tmp_path, items)
+    told = done("study", "baseline", study, "--out", tmp_path / "baseline", "--json", "-").json
+    assert told["arms"]["experts"]["metrics"]["pass@1"]["value"] == 1.0 > told["metrics"]["pass@1"]["value"]
+    run = (study / "answers" / "experts.verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["ending"] for line in run} == {"passed"}
 
 
 def test_programs_without_a_sandbox_are_refused_in_one_sentence(

@@ -26,38 +26,13 @@ from merilo.sandbox.program import Check, Outcome
 
 FILES = [
     Attack("read a file", "def attack():\n    return open('@FOLDER@/secret').read()", tells_the_secret),
-    Attack(
-        "read a file by way of the root of process 1",
-        "def attack():\n    return open('/proc/1/root@FOLDER@/secret').read()",
-        tells_the_secret,
-        safe=False,  # only root may
-    ),
-    Attack(
-        "climb out of the working folder",
-        "def attack():\n    return open('../' * 40 + '@FOLDER@'.lstrip('/') + '/secret').read()",
-        tells_the_secret,
-    ),
-    Attack(
-        "read through a symbolic link",
-        "import os\ndef attack():\n    os.symlink('@FOLDER@/secret', 'link')\n    return open('link').read()",
-        tells_the_secret,
-    ),
-    Attack(
-        "read with the raw system call",
-        "import ctypes, os\ndef attack():\n    fd = ctypes.CDLL(None).open(b'@FOLDER@/secret', 0)\n    return os.read(fd, 100)",
-        tells_the_secret,
-    ),
-    Attack(
-        "import a file as a module",
-        "import runpy\ndef attack():\n    runpy.run_path('@FOLDER@/secret')",
-        tells_the_secret,
-    ),
+    Attack("read a file by way of the root of process 1", "def attack():\n    return open('/proc/1/root@FOLDER@/secret').read()", tells_the_secret, safe=False),  # only root may
+    Attack("climb out of the working folder", "def attack():\n    return open('../' * 40 + '@FOLDER@'.lstrip('/') + '/secret').read()", tells_the_secret),
+    Attack("read through a symbolic link", "import os\ndef attack():\n    os.symlink('@FOLDER@/secret', 'link')\n    return open('link').read()", tells_the_secret),
+    Attack("read with the raw system call", "import ctypes, os\ndef attack():\n    fd = ctypes.CDLL(None).open(b'@FOLDER@/secret', 0)\n    return os.read(fd, 100)", tells_the_secret),
+    Attack("import a file as a module", "import runpy\ndef attack():\n    runpy.run_path('@FOLDER@/secret')", tells_the_secret),
     Attack("list a folder", "import os\ndef attack():\n    return 'GOT THROUGH' if os.listdir('@FOLDER@') else ''", says_so),
-    Attack(
-        "read the accounts",
-        "def attack():\n    return 'GOT THROUGH' if 'root:' in open('/etc/passwd').read() else ''",
-        says_so,
-    ),
+    Attack("read the accounts", "def attack():\n    return 'GOT THROUGH' if 'root:' in open('/etc/passwd').read() else ''", says_so),
     Attack("overwrite", "def attack():\n    open('@FOLDER@/precious', 'w').write('gone')", changes_files),
     Attack("append", "def attack():\n    open('@FOLDER@/precious', 'a').write('gone')", changes_files),
     Attack("truncate", "import os\ndef attack():\n    os.truncate('@FOLDER@/precious', 0)", changes_files),
@@ -69,12 +44,7 @@ FILES = [
     Attack("lock a file for itself", "import fcntl\ndef attack():\n    fcntl.flock(open('/dev/null'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n    return 'GOT THROUGH'", says_so),
     Attack("make a folder", "import os\ndef attack():\n    os.mkdir('@FOLDER@/folder')", changes_files),
     Attack("delete everything", "import shutil\ndef attack():\n    shutil.rmtree('@FOLDER@')", changes_files),
-    Attack(
-        "write into the standard library",
-        "import os, random\ndef attack():\n    open(random.__file__, 'a').close()\n    return 'GOT THROUGH'",
-        says_so,
-        safe=False,
-    ),
+    Attack("write into the standard library", "import os, random\ndef attack():\n    open(random.__file__, 'a').close()\n    return 'GOT THROUGH'", says_so, safe=False),
     Attack(
         "write beside the worker's own code",
         "import os, sys\ndef attack():\n    h = sys.modules['merilo.sandbox.inside.harness'].__file__\n"
@@ -84,30 +54,10 @@ FILES = [
     ),
     Attack("make a folder at the root", "import os\ndef attack():\n    os.mkdir('/mine')\n    return 'GOT THROUGH'", says_so, safe=False),
     Attack("write into /dev", "def attack():\n    open('/dev/mine', 'w').close()\n    return 'GOT THROUGH'", says_so, safe=False),
-    Attack(
-        "mount over a folder",
-        "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).mount(b't', b'/tmp', b'tmpfs', 0, None) == 0 else ''",
-        says_so,
-        safe=False,
-    ),
-    Attack(
-        "undo the worker's mounts",
-        "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).umount2(b'/tmp', 2) == 0 else ''",
-        says_so,
-        safe=False,
-    ),
-    Attack(
-        "change the root",
-        "import os\ndef attack():\n    os.mkdir('r')\n    os.chroot('r')\n    return 'GOT THROUGH'",
-        says_so,
-        safe=False,
-    ),
-    Attack(
-        "make a device",
-        "import os, stat\ndef attack():\n    os.mknod('disk', 0o600 | stat.S_IFBLK, os.makedev(254, 0))\n    return 'GOT THROUGH'",
-        says_so,
-        safe=False,
-    ),
+    Attack("mount over a folder", "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).mount(b't', b'/tmp', b'tmpfs', 0, None) == 0 else ''", says_so, safe=False),
+    Attack("undo the worker's mounts", "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).umount2(b'/tmp', 2) == 0 else ''", says_so, safe=False),
+    Attack("change the root", "import os\ndef attack():\n    os.mkdir('r')\n    os.chroot('r')\n    return 'GOT THROUGH'", says_so, safe=False),
+    Attack("make a device", "import os, stat\ndef attack():\n    os.mknod('disk', 0o600 | stat.S_IFBLK, os.makedev(254, 0))\n    return 'GOT THROUGH'", says_so, safe=False),
 ]  # fmt: skip
 
 NETWORK = [
@@ -122,11 +72,7 @@ NETWORK = [
         "    t = socket.create_connection(('127.0.0.1', @PORT@), 2)\n    t.sendall(b'x')\n    return t.recv(100)",
         is_heard,
     ),
-    Attack(
-        "fetch a page",
-        "import urllib.request\ndef attack():\n    return urllib.request.urlopen('http://127.0.0.1:@PORT@/', timeout=2).read()",
-        tells_the_secret,
-    ),
+    Attack("fetch a page", "import urllib.request\ndef attack():\n    return urllib.request.urlopen('http://127.0.0.1:@PORT@/', timeout=2).read()", tells_the_secret),
     Attack(
         "connect to a socket in a folder",
         "import os, socket\ndef attack():\n    os.chdir('@FOLDER@')\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('socket')\n    s.sendall(b'x')\n    return s.recv(100)",
@@ -137,55 +83,20 @@ NETWORK = [
         "import socket\ndef attack():\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('\\0@NAME@')\n    s.sendall(b'x')\n    return s.recv(100)",
         is_heard,
     ),
-    Attack(
-        "listen on a port",
-        "import socket\ndef attack():\n    socket.create_server(('127.0.0.1', 0)).close()\n    return 'GOT THROUGH'",
-        says_so,
-    ),
-    Attack(
-        "open a raw socket",
-        "import socket\ndef attack():\n    socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)\n    return 'GOT THROUGH'",
-        says_so,
-        safe=False,
-    ),
-    Attack(
-        "ask the kernel for its network",
-        "import socket\ndef attack():\n    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()\n    return 'GOT THROUGH'",
-        says_so,
-    ),
-]
+    Attack("listen on a port", "import socket\ndef attack():\n    socket.create_server(('127.0.0.1', 0)).close()\n    return 'GOT THROUGH'", says_so),
+    Attack("open a raw socket", "import socket\ndef attack():\n    socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)\n    return 'GOT THROUGH'", says_so, safe=False),
+    Attack("ask the kernel for its network", "import socket\ndef attack():\n    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()\n    return 'GOT THROUGH'", says_so),
+]  # fmt: skip
 
 SYSTEM_CALL = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 
 PROCESSES = [
     Attack("kill", "import os\ndef attack():\n    os.kill(@VICTIM@, 9)", kills_the_victim),
-    Attack(
-        "kill everybody",
-        "import os\ndef attack():\n    assert os.getpid() == 1\n    os.kill(-1, 9)",
-        kills_the_victim,
-        safe=False,
-    ),
-    Attack(
-        "kill the group",
-        "import os\ndef attack():\n    assert os.getpid() == 1\n    os.killpg(0, 9)",
-        kills_the_victim,
-        safe=False,
-    ),
-    Attack(
-        "kill by descriptor",
-        "import os, signal\ndef attack():\n    signal.pidfd_send_signal(os.pidfd_open(@VICTIM@), 9)",
-        kills_the_victim,
-    ),
-    Attack(
-        "read another's environment",
-        "def attack():\n    return open('/proc/@VICTIM@/environ').read()",
-        tells_the_secret,
-    ),
-    Attack(
-        "slow another down",
-        "import os\ndef attack():\n    os.setpriority(os.PRIO_PROCESS, @VICTIM@, 19)",
-        lambda arena, _: os.getpriority(os.PRIO_PROCESS, arena.victim.pid) == 19,
-    ),
+    Attack("kill everybody", "import os\ndef attack():\n    assert os.getpid() == 1\n    os.kill(-1, 9)", kills_the_victim, safe=False),
+    Attack("kill the group", "import os\ndef attack():\n    assert os.getpid() == 1\n    os.killpg(0, 9)", kills_the_victim, safe=False),
+    Attack("kill by descriptor", "import os, signal\ndef attack():\n    signal.pidfd_send_signal(os.pidfd_open(@VICTIM@), 9)", kills_the_victim),
+    Attack("read another's environment", "def attack():\n    return open('/proc/@VICTIM@/environ').read()", tells_the_secret),
+    Attack("slow another down", "import os\ndef attack():\n    os.setpriority(os.PRIO_PROCESS, @VICTIM@, 19)", lambda arena, _: os.getpriority(os.PRIO_PROCESS, arena.victim.pid) == 19),
     Attack(
         "take files from another",
         "import resource\ndef attack():\n    resource.prlimit(@VICTIM@, resource.RLIMIT_NOFILE, (9, 9))",
@@ -223,12 +134,7 @@ PROCESSES = [
         leaves_processes,
         safe=False,  # the worker ends the process in any case
     ),
-    Attack(
-        "fork without end",
-        "import os\ndef attack():\n    while True:\n        os.fork()",
-        leaves_processes,
-        safe=False,
-    ),
+    Attack("fork without end", "import os\ndef attack():\n    while True:\n        os.fork()", leaves_processes, safe=False),
     Attack(
         "fork children that fork and will not die",
         SYSTEM_CALL + "import os, signal\nlibc.prctl(15, b'@NAME@', 0, 0, 0)\n"
@@ -237,7 +143,7 @@ PROCESSES = [
         leaves_processes,
         safe=False,
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", FILES + NETWORK, ids=names(FILES + NETWORK))

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -54,18 +55,24 @@ def test_a_header_that_was_cut_off_is_written_again(tmp_path, length):
     assert set(keep(path, ("a", Outcome.PASSED))) == {"a"} == set(keep(path))
 
 
-def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
-    path = tmp_path / "verdicts.jsonl"
+@contextmanager
+def disk_of(size: int):
+    """A file may grow to this size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    many = [(str(number), Outcome.PASSED) for number in range(200)]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(
-            OutputError, match=r"verdicts.jsonl: the verdicts cannot be written \(File too large\)"
-        ):
-            keep(path, *many)
+        told = r"verdicts.jsonl: the verdicts cannot be written \(File too large\)"
+        with pytest.raises(OutputError, match=told):
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    many = [(str(number), Outcome.PASSED) for number in range(200)]
+    with disk_of(10_000):
+        keep(path, *many)
     assert path.stat().st_size == 10_000
     assert 50 < len(keep(path)) < 200
     assert len(keep(path, *many)) == 200
@@ -75,13 +82,8 @@ def test_a_disk_that_is_full_at_the_last_line_is_said_too(tmp_path):
     """What waits to be written when the job ends is not lost in silence."""
     path = tmp_path / "verdicts.jsonl"
     keep(path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
-    try:
-        with pytest.raises(OutputError, match=r"verdicts.jsonl: the verdicts cannot be written"):
-            keep(path, ("a", Outcome.PASSED))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with disk_of(path.stat().st_size + 10):
+        keep(path, ("a", Outcome.PASSED))
     assert keep(path) == {}
 
 
@@ -120,40 +122,27 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        HEADER | {"timeout": 5.0},
-        HEADER | {"completions": "abd"},
-        HEADER | {"python": "3.9"},
-        {"completions": "abc"},
-    ],
-)
+OTHERS = [
+    HEADER | {"timeout": 5.0},
+    HEADER | {"completions": "abd"},
+    HEADER | {"python": "3.9"},
+    {"completions": "abc"},
+]
+
+
+@pytest.mark.parametrize("changed", OTHERS)
 def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
     path = tmp_path / "verdicts.jsonl"
     keep(path, ("a", Outcome.PASSED))
-    with pytest.raises(
-        UsageError, match=r"holds the verdicts of another job: .* was .* and is now .*; choose another"
-    ):
+    told = r"holds the verdicts of another job: .* was .* and is now .*; choose another"
+    with pytest.raises(UsageError, match=told):
         keep(path, header=changed)
     assert set(keep(path)) == {"a"}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "hello\n",
-        "{}\n",
-        '{"format": "merilo verdicts 0"}\n',
-        "[]\n",
-        "\x00\n",
-        "theirs",
-        '{"format":"other',
-        '{"format":"merilo verdicts 1"}\n',
-        '{"format":"merilo verdicts 2"}x',
-        "theirs\n",
-    ],
-)
+@pytest.mark.parametrize("content", [
+    "hello\n", "{}\n", "[]\n", "\x00\n", "theirs", '{"format":"other', '{"format":"merilo verdicts 1"}\n', '{"format":"merilo verdicts 2"}x',
+])  # fmt: skip
 def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
     path = tmp_path / "verdicts.jsonl"
     path.write_text(content)

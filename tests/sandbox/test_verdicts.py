@@ -32,7 +32,7 @@ def executions(draw: st.DrawFn) -> tuple[Problem, Execution]:
 
 
 @given(executions())
-def test_a_program_passes_exactly_when_every_answer_is_the_gold_and_else_ends_as_its_first_wrong_test(case):
+def test_a_program_passes_exactly_when_every_answer_is_the_gold(case):
     problem, execution = case
     verdict = judged(problem, execution)
     assert (verdict.outcome is Outcome.PASSED) == (execution.texts == problem.gold)

@@ -340,7 +340,9 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
     invited = done("study", "invite", study, *names, *domains).out
     links = [line.split("\t")[1] for line in invited.splitlines()]
     known = {one.item["prompt"]: one.answers for one in items}
-    known |= {one["prompt"]: PEOPLE * (one["outputs"],) for one in _lines(study / "controls.jsonl")}
+    controls = study / "controls.jsonl"
+    if controls.exists():
+        known |= {one["prompt"]: PEOPLE * (one["outputs"],) for one in _lines(controls)}
     done("study", "export", study, "--arm", "experts", "--platform", "table", "--out", root / "expert-tasks")
     tables = (root / "expert-tasks").rglob("tasks.csv")
     prompts = {row["task"]: row["prompt"] for table in tables for row in _table(table)}
