@@ -98,11 +98,8 @@ def rater_of(models: str | Path | Rater | None, curves: str | Path | None) -> Ra
         if curves is not None:
             raise UsageError(f"{argument('rudetox_curves')} needs {argument('rudetox_models')}")
         return models
-    from merilo.metrics.classifiers import (  # noqa: PLC0415 - only J needs it
-        IDENTITY,
-        Classifiers,
-        quietly,
-    )
+    from merilo.metrics import classifiers  # noqa: PLC0415 - only J needs it
 
-    with quietly():
-        return Classifiers(None if str(models) == HUB else Path(models), Path(curves) if curves else IDENTITY)
+    with classifiers.quietly():
+        folder = None if str(models) == HUB else Path(models)
+        return classifiers.Classifiers(folder, Path(curves) if curves else classifiers.IDENTITY)

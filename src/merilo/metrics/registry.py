@@ -39,12 +39,14 @@ def _statistic(name: str) -> Statistic:
 
 
 _ALL: Final = (
-    Metric("acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"), display=("Accuracy",)),
+    Metric("acc", _WRITTEN | {"verdict"}, labels.equal, exact=True, title=Text("accuracy"),
+           display=("Accuracy",)),
     Metric("exact_match", _WRITTEN, _FOLDED, exact=True, key=labels.folded, title=Text("exact match")),
     Metric("group_exact_match", _WRITTEN, _FOLDED, unit="group_id", whole=True, key=labels.folded),
     Metric("em", _CLOSED, labels.equal, exact=True, title=Text("exact match"), display=("Exact match",)),
     Metric("em", _TEXT, _NORMALISED, exact=True, display=("Exact match",), steps=squad.steps),
-    Metric("f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"), display=("F1 score", "Token F1")),
+    Metric("f1", _TEXT, squad.f1, steps=squad.steps, title=Text("token F1"),
+           display=("F1 score", "Token F1")),
     Metric("f1_macro", _CLOSED, statistic=_statistic("f1_macro"), title=Text("macro F1"),
            display=("Macro F1", "F1 macro score", "Macro F1 score", "F1 score macro")),
     Metric("mcc", _CLOSED | {"criteria"}, statistic=_statistic("mcc"), bounds=(-1.0, 1.0),
@@ -63,7 +65,8 @@ _ALL: Final = (
            display=("Style transfer accuracy",)),
     Metric("sim", _TEXT, ratings=attrgetter("sim"), title=Text("meaning preservation (SIM)"),
            display=("Meaning preservation score", "Similarity")),
-    Metric("fl", _TEXT, ratings=attrgetter("fl"), title=Text("fluency (FL)"), display=("Fluency", "Fluency score")),
+    Metric("fl", _TEXT, ratings=attrgetter("fl"), title=Text("fluency (FL)"),
+           display=("Fluency", "Fluency score")),
 )  # fmt: skip
 _PASS_AT: Final = re.compile(r"pass@([1-9][0-9]*)")
 

@@ -173,7 +173,8 @@ if mounted:
 return mounted
 """),
     ("a program cannot trace a process", Sign.ANSWER, "return tried('ptrace', 0, 0, 0, 0)"),
-    ("the system-call filter is active", Sign.ANSWER, "os.close(os.memfd_create('x')); return 'memfd_create'"),
+    ("the system-call filter is active", Sign.ANSWER,
+     "os.close(os.memfd_create('x')); return 'memfd_create'"),
     ("a program cannot become root", Sign.ANSWER, "os.setuid(0); return 'root'"),
     helper=_C,
 )  # fmt: skip
@@ -181,7 +182,8 @@ return mounted
 _LIMITS: Final = _probes(
     "limits",
     ("memory is limited", frozenset({Outcome.MEMORY}), "kept = [bytes(2 ** 26) for _ in range(32)]"),
-    ("no memory outlives its mapping", Sign.ANSWER, "import mmap; mmap.mmap(-1, 4096); return 'shared memory'"),
+    ("no memory outlives its mapping", Sign.ANSWER,
+     "import mmap; mmap.mmap(-1, 4096); return 'shared memory'"),
     ("time is limited", frozenset({Outcome.TIMEOUT}), """
 import time
 end = time.monotonic() + 30
