@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeAlias, cast
 
 from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox import seccomp
@@ -59,28 +59,6 @@ class Start:
     settings: dict[str, object]
 
 
-class Backend(Protocol):
-    """A kind of jail, which starts workers.
-
-    Attributes:
-        name: the name of the kind of jail.
-        jailed: whether programs are jailed at all.
-        python: the version of Python for programs, as precisely as it is known before a worker runs.
-    """
-
-    name: str
-    jailed: bool
-    python: str
-
-    def start(self, number: int, limits: Limits) -> Start:
-        """Return how to start the worker with this number; workers that run at the same time have different numbers."""
-        ...
-
-    def close(self) -> None:
-        """Release the resources that the backend holds for its workers."""
-        ...
-
-
 def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> dict[str, object]:
     """Return the worker's settings, with the values for a jail of bubblewrap.
 
@@ -91,7 +69,15 @@ def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> d
     """
     filter_program = seccomp.filter_for(several_processes=limits.processes > 1)
     return {
-        "limits": kernel_limits(limits),
+        "limits": {
+            "memory": limits.memory_bytes,
+            "cpu": limits.cpu_limit,
+            "files": limits.open_files,
+            "file_size": limits.file_bytes,
+            "tasks": tasks(limits),
+            "signals": SIGNALS,
+            "core": 1,  # bytes: with 0, the kernel may still pass the memory to a program that collects cores
+        },
         "wall": limits.wall_seconds,
         "output": limits.output_bytes,
         "filter": filter_program.hex(),
@@ -105,19 +91,6 @@ def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> d
         "remove": None,
         "seal": [],
         "covers": {},
-    }
-
-
-def kernel_limits(limits: Limits) -> dict[str, int | None]:
-    """Return the kernel's limits for a process, by the names that the worker uses."""
-    return {
-        "memory": limits.memory_bytes,
-        "cpu": limits.cpu_limit,
-        "files": limits.open_files,
-        "file_size": limits.file_bytes,
-        "tasks": tasks(limits),
-        "signals": SIGNALS,
-        "core": 1,  # bytes: with 0, the kernel may still pass the memory to a program that collects cores
     }
 
 
@@ -267,7 +240,7 @@ class Docker:
         os.write(self._profile, json.dumps(seccomp.docker_profile()).encode())
 
     def start(self, number: int, limits: Limits) -> Start:
-        """See `Backend`."""
+        """Return how to start the worker with this number; workers that run at a time have different numbers."""
         del number  # every container is separate: the number is not needed
         return Start(
             [
@@ -281,7 +254,7 @@ class Docker:
         )
 
     def close(self) -> None:
-        """See `Backend`."""
+        """Release what is held for the workers."""
         if self._profile >= 0:
             os.close(self._profile)
             self._profile = -1
@@ -373,7 +346,7 @@ class Bubblewrap:
         self._users = RootsNamespace() if os.geteuid() == 0 else None
 
     def start(self, number: int, limits: Limits) -> Start:
-        """See `Backend`."""
+        """Return how to start the worker with this number."""
         inside = ["--", str(self._python.executable), *ARGUMENTS]
         user = self._users.user(number) if self._users else None
         return Start(
@@ -385,7 +358,7 @@ class Bubblewrap:
         )
 
     def close(self) -> None:
-        """See `Backend`."""
+        """Release what is held for the workers."""
         if self._users:
             self._users.close()
 
@@ -436,17 +409,17 @@ class NoJail:
         self._packages = packages
 
     def start(self, number: int, limits: Limits) -> Start:
-        """See `Backend`."""
+        """Return how to start the worker with this number."""
         folder = Path(tempfile.mkdtemp(prefix=f"merilo-unsafe-{number}-"))
         (folder / "merilo" / "sandbox").mkdir(parents=True)
         (folder / "merilo" / "sandbox" / "inside").symlink_to(inside_folder())
         scratch = folder / "scratch"
         scratch.mkdir()
         settings = settings_for(limits, user=None, packages=str(self._packages) if self._packages else None)
-        # This limit counts all processes of a user; without a jail, they include processes other than the program's.
-        settings["limits"] = {**kernel_limits(limits), "tasks": None}
         # The worker removes the folder when the pool closes its end, even if the pool's process was killed.
         settings |= {
+            # The limit on tasks counts all processes of a user; without a jail, they include other programs.
+            "limits": {**cast("dict[str, object]", settings["limits"]), "tasks": None},
             "jailed": False,
             "filter": "",
             "forks": True,
@@ -458,7 +431,12 @@ class NoJail:
         return Start([str(self._python.executable), *ARGUMENTS], ENVIRONMENT | own, (), settings)
 
     def close(self) -> None:
-        """See `Backend`."""
+        """Release what is held for the workers."""
+
+
+#: A kind of jail, which starts workers: its `name`, whether it is `jailed`, and the `python` of programs, as precisely
+#: as it is known before a worker runs.
+Backend: TypeAlias = Bubblewrap | Docker | NoJail
 
 
 def backend(

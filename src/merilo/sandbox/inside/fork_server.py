@@ -43,7 +43,7 @@ class ChildSetup:
     Args:
         kernel: the system calls for a jail; `None` without one.
         user: the user id that the child takes in place of root's; `None` if it does not run as root.
-        limits: the kernel's limits, by name; see `merilo.sandbox.backends.kernel_limits`.
+        limits: the kernel's limits, by name; see `merilo.sandbox.backends.settings_for`.
     """
 
     def __init__(self, kernel: Kernel | None, user: int | None, limits: dict[str, int | None]) -> None:
