@@ -201,6 +201,13 @@ def test_a_study_of_experts_that_was_drawn_evenly_says_so() -> None:
     assert "отобрано 100 вопросов равномерно по полям «domain», «difficulty»." in russian(plan=plan)
 
 
+def test_time_limits_that_differ_by_a_field_are_listed() -> None:
+    limits = {"field": "grade", "seconds": {"5": 240, "9": 420}}
+    plan = {**PLAN, "arms": {"people": {**PLAN["arms"]["people"], "time_limit": limits}}}
+    assert "depended on its field “grade”: 5 — 240 seconds; 9 — 420 seconds." in english(plan=plan)
+    assert "зависело от поля «grade»: 5 — 240 секунд; 9 — 420 секунд." in russian(plan=plan)
+
+
 def test_people_who_judge_or_program_are_not_said_to_do_what_they_did_not() -> None:
     judged = english(changed(declaration={"name": "rudetox-meaning"}), PLAN)
     assert "in which models receive it" not in judged

@@ -289,9 +289,9 @@ class _KnownItems:
                 "answers, or a number of items to take of those that are not drawn"
             )
 
-    def _solved(self, option: str, given: Path) -> tuple[tuple[Item, ...], int | None]:
+    def _solved(self, option: str, known_file: Path) -> tuple[tuple[Item, ...], int | None]:
         """Return the usable items of a file; or those that were not drawn, and how many of them are wanted."""
-        source, text = self.source, str(given)
+        source, text = self.source, str(known_file)
         if text.isdecimal():
             drawn = {item.id for item in self.subset.items}
             rest = [item for item in source.split.items if item.id not in drawn]
@@ -302,21 +302,21 @@ class _KnownItems:
                     f"{text} (draw fewer with {argument('size')}, or give a file)"
                 )
             return solved, int(text)
-        splits = read_splits(given, source.declared)
+        splits = read_splits(known_file, source.declared)
         if not splits:
-            raise InputError("has no items", file=given)
+            raise InputError("has no items", file=known_file)
         name = next(
             (name for name in ("controls", "training", "shots", "train") if name in splits),
             next(iter(splits)),
         )
         items = splits[name].items
         items = known_judgements(items, source.project) if source.project else items
-        solved = self._usable(items, shown(given), source.split.items)
+        solved = self._usable(items, shown(known_file), source.split.items)
         if not solved:
             raise DataError(
                 f"has no item that can serve for {option}: it needs gold answers and questions that are not in the "
                 "test",
-                file=given,
+                file=known_file,
             )
         return solved, None
 
@@ -356,8 +356,8 @@ class _KnownItems:
 
 def _refuse_known(declared: Dataset, wishes: CreateSettings) -> None:
     """Refuse items with known answers where answers are programs, or sentences that classifiers rate."""
-    for option, given in (("controls", wishes.controls), ("training", wishes.training)):
-        if given is not None and declared.answer.kind == "program":
+    for option, path in (("controls", wishes.controls), ("training", wishes.training)):
+        if path is not None and declared.answer.kind == "program":
             raise UsageError(
                 f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
                 f"{argument(option)} out",
