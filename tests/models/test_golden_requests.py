@@ -1,4 +1,6 @@
-"""What a model is sent in Merilo's prompts, for every dataset: the files in `golden/` are read by a person and compared with the requests.
+"""What a model is sent for every dataset, in Merilo's prompts and in those of the benchmark's harness.
+
+The files in `golden/` are read by a person and compared with the requests.
 
 `UPDATE_GOLDEN=1` writes them anew.
 """
@@ -26,12 +28,15 @@ FORMS = (
     ("continued text, 2 shots", RunSettings(prompts="merilo", shots=2), False),
     ("chat, 0 shots", RunSettings(prompts="merilo", shots=0, system="Отвечай кратко."), True),
     ("chat, 1 shot", RunSettings(prompts="merilo", shots=1), True),
+    ("harness, continued text, as the dataset declares", RunSettings(prompts="harness"), False),
+    ("harness, chat, 0 shots", RunSettings(prompts="harness", shots=0), True),
 )
 DIALOGUE_FORMS = (
     ("continued text, first turn", RunSettings(prompts="merilo"), False),
     ("continued text, third turn", RunSettings(prompts="merilo"), False),
     ("chat, third turn", RunSettings(prompts="merilo"), True),
     ("chat, third turn, as people saw it", RunSettings(as_people=True), True),
+    ("harness, continued text, third turn", RunSettings(prompts="harness"), False),
 )
 
 
@@ -71,7 +76,7 @@ def page(declared: Dataset) -> str:
         group = f", {item.meta[declared.prompts_by]}" if declared.prompts_by else ""
         for title, settings, chat in DIALOGUE_FORMS if dialogue else FORMS:
             try:
-                prompter = Prompter(declared, pool, settings, chat=chat)
+                prompter = Prompter(declared, pool, settings, chat=chat, items=splits["test"].items)
                 if "third" in title:
                     first, second, third = splits["test"].items[:3]
                     request = prompter.request(third, earlier=[(first, "1"), (second, None)])

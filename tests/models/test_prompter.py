@@ -181,66 +181,57 @@ class TestDialogue:
             Prompter(SUM, [], NO_SHOTS, chat=True).request(QUESTION, earlier=[(QUESTION, "4")])
 
 
-class TestBadInput:
-    def test_a_shot_without_a_gold_answer(self) -> None:
-        with pytest.raises(DataError, match="item 10 of SimpleAr is used as a shot, but has no gold answer"):
-            Prompter(
-                SUM, [replace(SOLVED[0], outputs=None)], RunSettings(prompts="merilo", shots=1), chat=False
-            )
-
-    def test_more_shots_than_there_are(self) -> None:
-        asked = Prompter(SUM, SOLVED[:2], RunSettings(prompts="merilo", shots=3), chat=False)
-        with pytest.raises(
-            DataError, match="item 1 of SimpleAr needs 3 shots, but there are 2 besides the item"
-        ):
-            asked.request(QUESTION)
-
-    def test_a_domain_without_shots(self) -> None:
-        declared = dataset("rummlu")
-        splits = examples(declared)
-        shots = [shot for shot in splits["shots"] if shot.meta["domain"] != "astronomy"]
-        asked = Prompter(declared, shots, MERILO, chat=False)
-        with pytest.raises(DataError, match="needs 1 shot with domain 'astronomy', but there are none"):
-            asked.request(splits["test"].items[0])
-
-    def test_an_item_without_the_field_that_shots_share(self) -> None:
-        declared = dataset("rummlu")
-        splits = examples(declared)
-        asked = Prompter(declared, splits["shots"].items, MERILO, chat=False)
-        with pytest.raises(DataError, match=r"meta\.domain: item 1 of ruMMLU has no domain"):
-            asked.request(replace(splits["test"].items[0], meta={"id": 1}))
-
-    def test_no_shots_in_the_data_of_a_dataset_that_is_asked_with_shots(self) -> None:
-        with pytest.raises(
-            DataError, match="SimpleAr is asked with 2 shots an item, but its data has no solved"
-        ):
-            Prompter(SUM, [], MERILO, chat=False)
-
-    def test_shots_of_a_dataset_that_has_none(self) -> None:
-        with pytest.raises(
-            UsageError, match="ruModAr has no shots, so it cannot be asked with 1 shot an item"
-        ) as error:
-            Prompter(dataset("rumodar"), [], RunSettings(prompts="merilo", shots=1), chat=False)
-        assert error.value.exit_status == 2
-        assert error.value.on_command_line.endswith("use --shots 0")
-
-    def test_log_likelihoods_of_open_answers(self) -> None:
-        with pytest.raises(UsageError, match="the answers of SimpleAr are open"):
-            Prompter(SUM, [], RunSettings(prompts="merilo", shots=0, mode="loglikelihood"), chat=False)
-
-    def test_several_greedy_answers(self) -> None:
-        with pytest.raises(
-            UsageError, match="5 answers to an item of SimpleAr would be equal at temperature 0"
-        ):
-            asked_way("simplear", samples=5)
-        assert asked_way("simplear", temperature=0.7, samples=5).samples == 5
-        assert asked_way("ruhumaneval", temperature=0.0).samples == 1
+MMLU = examples(dataset("rummlu"))
+FIRST = MMLU["test"].items[0]
 
 
-@every("name", ["ruethics", "ruhumaneval", "rucodeeval"])
-def test_shots_of_a_dataset_that_cannot_have_any(name: str) -> None:
-    with pytest.raises(UsageError, match="has no shots: "):
-        Prompter(dataset(name), SOLVED, RunSettings(prompts="merilo", shots=1), chat=False)
+@every(
+    ("name", "shots", "asked", "item", "message"),
+    [
+        ("simplear", [replace(SOLVED[0], outputs=None)], 1, QUESTION, "item 10 .* as a shot, but has no gold answer"),
+        ("simplear", SOLVED[:2], 3, QUESTION, "item 1 of SimpleAr needs 3 shots, but there are 2 besides the item"),
+        ("simplear", [], None, QUESTION, "SimpleAr is asked with 2 shots an item, but its data has no solved"),
+        ("rummlu", [one for one in MMLU["shots"] if one.meta["domain"] != "astronomy"], None, FIRST,
+         "needs 1 shot with domain 'astronomy', but there are none"),
+        ("rummlu", MMLU["shots"].items, None, replace(FIRST, meta={"id": 1}),
+         r"meta\.domain: item 1 of ruMMLU has no domain"),
+    ],
+)  # fmt: skip
+def test_shots_that_are_missing_are_named(
+    name: str, shots: list[Item], asked: int | None, item: Item, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        Prompter(dataset(name), shots, RunSettings(prompts="merilo", shots=asked), chat=False).request(item)
+
+
+@every(
+    ("name", "chosen", "message"),
+    [
+        (
+            "rumodar",
+            {"shots": 1},
+            "ruModAr has no shots, so it cannot be asked with 1 shot an item.*use shots=0",
+        ),
+        ("simplear", {"mode": "loglikelihood", "shots": 0}, "the answers of SimpleAr are open"),
+        (
+            "simplear",
+            {"samples": 5, "shots": 0},
+            "5 answers to an item of SimpleAr would be equal at temperature 0",
+        ),
+        ("ruethics", {"shots": 1}, "has no shots: "),
+        ("ruhumaneval", {"shots": 1}, "has no shots: "),
+        ("rucodeeval", {"shots": 1}, "has no shots: "),
+    ],
+)
+def test_settings_that_do_not_fit_a_dataset(name: str, chosen: dict[str, object], message: str) -> None:
+    shots = [] if name == "rumodar" else SOLVED
+    with pytest.raises(UsageError, match=message):
+        Prompter(dataset(name), shots, RunSettings.of({"prompts": "merilo", **chosen}), chat=False)
+
+
+def test_several_answers_need_a_temperature() -> None:
+    assert asked_way("simplear", temperature=0.7, samples=5).samples == 5
+    assert asked_way("ruhumaneval", temperature=0.0).samples == 1
 
 
 @every(

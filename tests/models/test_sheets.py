@@ -19,52 +19,27 @@ from merilo.items import entry_of
 from merilo.models.reply_answers import answers_of_table, read_sheet
 
 
-def as_json_list(path: Path, answers: dict[str, str]) -> Path:
-    path = path / "a.json"
-    path.write_text(
-        json.dumps([{"id": name, "answer": answer} for name, answer in answers.items()]), encoding="utf-8"
-    )
-    return path
-
-
-def as_json_mapping(path: Path, answers: dict[str, str]) -> Path:
-    path = path / "b.json"
-    path.write_text(json.dumps(answers, ensure_ascii=False), encoding="utf-8")
-    return path
-
-
-def as_submission(path: Path, answers: dict[str, str]) -> Path:
-    path = path / "c.json"
+def written_as(suffix: str, folder: Path, answers: dict[str, str]) -> Path:
+    """A file of answers in one of the accepted forms."""
+    path = folder / f"answers.{suffix.rpartition(' ')[2]}"
+    rows = [{"id": name, "answer": answer} for name, answer in answers.items()]
+    if suffix in {"csv", "tsv"}:
+        pl.DataFrame([{**row, "annotator": "p1"} for row in rows]).write_csv(
+            path, separator="\t" if suffix == "tsv" else ","
+        )
+        return path
     test = [{"outputs": answer, "meta": {"id": name}} for name, answer in answers.items()]
-    path.write_text(json.dumps({"data": {"test": test}}), encoding="utf-8")
+    text = {
+        "list json": json.dumps(rows),
+        "mapping json": json.dumps(answers, ensure_ascii=False),
+        "submission json": json.dumps({"data": {"test": test}}),
+        "jsonl": "\ufeff" + "\n\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n",
+    }[suffix]
+    path.write_text(text, encoding="utf-8")
     return path
 
 
-def as_lines(path: Path, answers: dict[str, str]) -> Path:
-    path = path / "d.jsonl"
-    rows = (
-        json.dumps({"id": name, "answer": answer}, ensure_ascii=False) for name, answer in answers.items()
-    )
-    path.write_text("\ufeff" + "\n\n".join(rows) + "\n", encoding="utf-8")
-    return path
-
-
-def as_table(path: Path, answers: dict[str, str], suffix: str = "csv", comma: str = ",") -> Path:
-    import csv
-
-    path = path / f"e.{suffix}"
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter=comma)
-        writer.writerow(["id", "annotator", "answer"])
-        writer.writerows([name, "p1", answer] for name, answer in answers.items())
-    return path
-
-
-def as_tabs(path: Path, answers: dict[str, str]) -> Path:
-    return as_table(path, answers, "tsv", "\t")
-
-
-FORMS = [as_json_list, as_json_mapping, as_submission, as_lines, as_table, as_tabs]
+FORMS = ("list json", "mapping json", "submission json", "jsonl", "csv", "tsv")
 
 
 @settings(deadline=None)
@@ -81,7 +56,9 @@ def test_answers_are_not_touched_on_the_way(
 ) -> None:
     folder = tmp_path_factory.mktemp("sheets")
     for form in FORMS:
-        assert {one.item: one.answer for one in read_sheet(form(folder, answers))} == answers, form
+        assert {one.item: one.answer for one in read_sheet(written_as(form, folder, answers))} == answers, (
+            form
+        )
 
 
 @pytest.mark.parametrize(

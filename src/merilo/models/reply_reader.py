@@ -193,9 +193,6 @@ _INTEGER: Final = re.compile(
 )
 _TAIL: Final = re.compile(r"[.,]\d|\s?[-+*/×·^:÷]\s?\(?\d|/|\s?%")
 _LIST: Final = re.compile(r"\d[\d\s,;.и]*")
-_BEFORE_LIST: Final = re.compile(
-    "^" + _any(r"только предложени\w+ ряд\w* высказывани\w+ only sentences? rows?") + r"\s+", re.IGNORECASE
-)
 _PAIRS: Final = re.compile(r"(?<!\w)[А-ЯA-Z]\s*[-–—:.)=]?\s*(\d)(?!\d)")
 
 
@@ -289,7 +286,6 @@ def _last_of_equation(text: str) -> str | None:
 def _numbers(text: str, form: Form) -> str | None:
     if form.letters and len(pairs := _PAIRS.findall(text)) == form.letters:
         return ",".join(pairs)
-    text = _BEFORE_LIST.sub("", text)
     match = _LIST.match(text)
     if not match or re.match(r"\s*[-+*/%=]|[а-яa-z)]", text[match.end() :]):
         return None
@@ -426,7 +422,6 @@ _NOT_THE_OTHER: Final = re.compile(r",\s+(?:а не|not|и не|but not)\s.*$|\s
 _NEXT_QUESTION: Final = re.compile(
     rf"\n[^\S\n]*{_any('вопрос задание question q user human пользователь')}\s*\d*\s*:", re.IGNORECASE
 )
-_ASKED_AGAIN: Final = re.compile(r"\?\s*$|^\s*(?:\w+(?: \w+)?:|[A-J1-9][.)])\s")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\sa-zа-яё])|\n+")
 _NOTHING: Final = ReadReply(None, "no answer")
 
@@ -459,7 +454,9 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     following = _NEXT_QUESTION.search(reply, 1)
     if following and (before := read(reply[: following.start()], form)).value is not None:
         return before
-    text = _without_next_question(_plain(reply), form)
+    text = _plain(reply)
+    if form.kind == "integer":
+        text = re.sub(r"^\s*[-–—]\s?(?=\d+\W*$)|(?<=[:=])(\s*)[-–—]\s?(?=\d)", r"\1-", text)
     last = _last_statement(reply, text, form, cut=cut)
     if last is None:
         if cut:
@@ -472,17 +469,6 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     if form.kind == "text" or not _TAKEN_BACK.search(text, last.end):
         return ReadReply(last.value, last.rule, last.piece)
     return _NOTHING if cut else _unmarked(text[last.end :].strip(), form)
-
-
-def _without_next_question(text: str, form: Form) -> str:
-    """Return the first line of a reply that answers, asks something else and answers that; else the reply."""
-    if form.kind == "integer":
-        text = re.sub(r"^\s*[-–—]\s?(?=\d+\W*$)|(?<=[:=])(\s*)[-–—]\s?(?=\d)", r"\1-", text)
-    first, *lines = text.strip().split("\n")
-    if not lines or not re.fullmatch(r"\W*-?\w{1,12}\W*", first) or _whole_line(first, form) is None:
-        return text
-    answered = re.match(r"\s*(?:ответ|answer):", lines[-1], re.IGNORECASE)
-    return first if answered and any(map(_ASKED_AGAIN.search, lines[:-1])) else text
 
 
 def _last_statement(reply: str, text: str, form: Form, *, cut: bool) -> _Statement | None:
