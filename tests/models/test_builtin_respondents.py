@@ -114,27 +114,28 @@ def test_the_longest_option_is_chosen_and_of_equals_the_first() -> None:
     assert list(answers("longest", RespondentMaterial(declared, items)).values()) == ["2", "1"]
 
 
-class TestBadInput:
-    def test_an_unknown_rule(self) -> None:
-        with pytest.raises(
-            UsageError, match="no built-in respondent 'most-frequnt': did you mean most-frequent"
-        ):
-            BuiltinRespondent("most-frequnt", [])
+NO_GOLD = RespondentMaterial(dataset("bps"), [Item(1, "{inputs}", "( )")])
+NO_PROGRAM = Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"entry_point": "f"})
 
-    def test_options_without_texts(self) -> None:
-        with pytest.raises(
-            UsageError, match="'longest' answers questions whose options are fields, and BPS has none"
-        ):
-            BuiltinRespondent("longest", [material("bps")])
 
-    def test_no_gold_answer_anywhere(self) -> None:
-        known = RespondentMaterial(dataset("bps"), [Item(1, "{inputs}", "( )")])
-        with pytest.raises(UsageError, match="BPS has no gold answers, neither of shots nor of items"):
-            BuiltinRespondent("most-frequent", [known])
-        with pytest.raises(DataError, match="item 1 of BPS has no gold answer, so 'gold' cannot answer it"):
-            answers("gold", known)
-
-    def test_a_problem_without_a_solution(self) -> None:
-        item = Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"entry_point": "f"})
-        with pytest.raises(DataError, match="item 1 of ruHumanEval has no canonical_solution in its meta"):
-            answers("gold", RespondentMaterial(dataset("ruhumaneval"), [item]))
+@every(
+    ("rule", "known", "message"),
+    [
+        ("most-frequnt", NO_GOLD, "no built-in respondent 'most-frequnt': did you mean most-frequent"),
+        (
+            "longest",
+            material("bps"),
+            "'longest' answers questions whose options are fields, and BPS has none",
+        ),
+        ("most-frequent", NO_GOLD, "BPS has no gold answers, neither of shots nor of items"),
+        ("gold", NO_GOLD, "item 1 of BPS has no gold answer, so 'gold' cannot answer it"),
+        (
+            "gold",
+            RespondentMaterial(dataset("ruhumaneval"), [NO_PROGRAM]),
+            "item 1 of ruHumanEval has no canonical_solution in its meta",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_answer_says_so(rule: str, known: RespondentMaterial, message: str) -> None:
+    with pytest.raises(DataError if rule == "gold" else UsageError, match=message):
+        answers(rule, known)

@@ -220,10 +220,10 @@ def _matched(source: Source, rows: Iterable[LogRow], file: Path, finder: ItemFin
         own = _compare_prompt(source, row, name, finder.prompts(place))
         order = seen_order(row, declared, item, own_prompt=own)
         if row.reply.finish != "failed":
-            choices.add(row, item, order, len(table_rows))
+            choices.add(row, item, order)
         table_rows.append(_table_row(row, name, offered_labels(item, declared), order))
     _refuse_unmatched(source, file, declared)
-    source.notes += choices.settle(table_rows)
+    source.notes += choices.notes()
     return Replies(declared, pl.DataFrame(table_rows, schema=schema()), source)
 
 
@@ -659,103 +659,68 @@ class LogChoices:
     Attributes:
         declared: the dataset.
         file: the log, for messages.
-        seen: the choices of the first row whose choices are neither the labels nor texts of options.
-        rows: the positions of such rows among the replies.
-        pairs: of such rows, how often the choice in a place is right by the log, and a label by the item.
+        foreign: the choices of the first row whose choices are neither the labels nor texts of options.
         known: of the rows whose order is known, how many agree with the item on the right answer.
-        named: of the rows whose choices are the labels and whose order is not known, the same.
+        assumed: of the rows whose choices stand for the labels by their names or in their order, the same.
     """
 
     declared: Dataset
     file: Path
-    seen: tuple[str, ...] = ()
-    rows: list[int] = field(default_factory=list)
-    pairs: Counter[tuple[int, str]] = field(default_factory=Counter)
+    foreign: tuple[str, ...] = ()
     known: Counter[bool] = field(default_factory=Counter)
-    named: Counter[bool] = field(default_factory=Counter)
+    assumed: Counter[bool] = field(default_factory=Counter)
 
-    def add(self, row: LogRow, item: Item, order: SeenOrder, position: int) -> None:
+    def add(self, row: LogRow, item: Item, order: SeenOrder) -> None:
         """Check the choices of a row.
 
         Args:
             row: the row.
             item: its item.
             order: the order of its options.
-            position: its position among the replies.
         """
         labels, gold = offered_labels(item, self.declared), item.outputs
-        right = _right_label(row, order, labels) if isinstance(gold, str) and gold in labels else None
-        if order.known or order.named:
-            if right is not None:
-                (self.known if order.known else self.named)[right == gold] += 1
-            return
-        if not order.places or len(labels) < len(self.declared.answer.labels):
-            return  # a series, in its order
-        self.seen = self.seen or row.choices or order.names
-        self.rows.append(position)
-        if right is not None:
-            self.pairs[order.places[labels.index(right)], str(gold)] += 1
+        if (
+            isinstance(gold, str)
+            and gold in labels
+            and (right := _right_label(row, order, labels)) is not None
+        ):
+            (self.known if order.known else self.assumed)[right == gold] += 1
+        # Of an item that offers fewer labels than others, the choices are a series in its order.
+        if (
+            not (order.known or order.named)
+            and order.places
+            and len(labels) == len(self.declared.answer.labels)
+        ):
+            self.foreign = self.foreign or order.names
 
-    def settle(self, replies: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Write into replies which label each choice stands for, and return notes for the reader.
+    def notes(self) -> list[str]:
+        """Return what a reader must know of the choices.
 
         Raises:
             DataError: the log's right answers contradict the items' gold answers, or nothing tells the order.
         """
-        if self.named[False] > (1 - _AGREEING) * self.named.total():
+        if self.assumed[False] > (1 - _AGREEING) * self.assumed.total():
             raise DataError(
-                f"in {self.named[False]} of {self.named.total()} rows the log counts another label as right than the "
-                "item's gold answer, and its prompts do not show in which order the model saw the options: give the "
-                "replies as a table (id, reply, options)",
+                f"in {self.assumed[False]} of {self.assumed.total()} rows the log counts another label as right than "
+                "the item's gold answer, and its prompts do not show in which order the model saw the options: give "
+                "the replies as a table (id, reply, options)",
                 file=self.file,
             )
-        notes, agreeing = [], self.known + self.named
+        notes, agreeing = [], self.known + self.assumed
         if other := agreeing[False]:
             notes.append(
                 f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
                 "gold answer: one of them is another version"
             )
-        if self.rows:
-            labels = self._labels()
-            for position in self.rows:
-                for choice, label in zip(replies[position]["choices"], labels, strict=True):
-                    choice["label"] = label
-            meanings = [
-                f"{choice.strip()!r} is {label}" for choice, label in zip(self.seen, labels, strict=True)
-            ]
-            how = "by the log's right answers" if self.pairs else "by their order"
-            notes.append(f"the choices are not the dataset's labels; {how}, {listed(meanings)}")
+        if self.foreign:
+            pairs = zip(self.foreign, self.declared.answer.labels, strict=True)
+            meanings = listed([f"{choice.strip()!r} is {label}" for choice, label in pairs])
+            if not (self.assumed or _is_series(self.foreign)):
+                raise DataError(
+                    f"compares choices that are no labels of the dataset ({listed([*map(repr, self.foreign)])}), and "
+                    "no right answers tell which choice is which label: name the choices like the labels, or give the "
+                    "replies as a table (id, reply)",
+                    file=self.file,
+                )
+            notes.append(f"the choices are not the dataset's labels; by their order, {meanings}")
         return notes
-
-    def _labels(self) -> list[str]:
-        """Return the label of the choice in each place.
-
-        Raises:
-            DataError: the log has nothing that tells it, or contradicts itself.
-        """
-        labels = [*self.declared.answer.labels]
-        if not self.pairs:
-            if _is_series(self.seen):
-                return labels
-            raise self._refused("neither right answers of the log nor gold answers of the items tell")
-        best: dict[int, str] = {}
-        for (place, label), _ in self.pairs.most_common():
-            best.setdefault(place, label)
-        left = [label for label in labels if label not in best.values()]
-        order = [best.get(place) or (left[0] if len(left) == 1 else "") for place in range(len(labels))]
-        if all(best.get(place, label) == label for place, label in enumerate(labels)):
-            order = labels
-        agreeing = sum(self.pairs[place, label] for place, label in best.items())
-        if sorted(order) != sorted(labels) or agreeing < _AGREEING * self.pairs.total():
-            raise self._refused("the log's right answers and the items' gold answers do not agree on")
-        return order
-
-    def _refused(self, why: str) -> DataError:
-        choices, labels = (
-            listed([repr(name) for name in names]) for names in (self.seen, self.declared.answer.labels)
-        )
-        return DataError(
-            f"compares the choices {choices} for the labels {labels}, and {why} which choice is which label: "
-            "name the choices like the labels, or give the replies as a table (id, reply)",
-            file=self.file,
-        )

@@ -32,14 +32,7 @@ def test_a_reply_holds_text_thought_tokens_and_the_dated_name() -> None:
 
 @every(
     ("stated", "finish"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("refusal", "refusal"),
-        ("pause_turn", "other"),
-    ],
+    [("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("refusal", "refusal")],
 )
 def test_why_a_model_stopped_is_kept(stated: str, finish: str) -> None:
     assert reply_to(Answers("A", finish=stated)).finish == finish

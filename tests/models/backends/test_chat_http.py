@@ -52,16 +52,7 @@ def test_a_reply_holds_text_thought_tokens_and_the_dated_name() -> None:
     assert reply.seconds > 0
 
 
-@every(
-    ("stated", "finish"),
-    [
-        ("stop", "stop"),
-        ("eos_token", "stop"),
-        ("length", "length"),
-        ("content_filter", "refusal"),
-        ("tool_calls", "other"),
-    ],
-)
+@every(("stated", "finish"), [("eos_token", "stop"), ("content_filter", "refusal"), ("tool_calls", "other")])
 def test_why_a_model_stopped_is_kept(stated: str, finish: str) -> None:
     assert reply_to(Answers("A", finish=stated)).finish == finish
 
@@ -214,19 +205,19 @@ def test_the_server_s_own_wait_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> No
     assert waits == [7, 90]
 
 
-def test_a_reply_without_text_is_an_empty_answer() -> None:
-    reply = reply_to(Answers(None, thought="I see"))
-    assert (reply.finish, reply.text, reply.thought, reply.attempts) == ("stop", "", "I see", 1)
-
-
-def test_a_thought_that_took_all_tokens_is_a_truncated_answer() -> None:
-    reply = reply_to(Answers(None, thought="Let me see", finish="length"))
-    assert (reply.finish, reply.text, reply.thought) == ("length", "", "Let me see")
-
-
-def test_a_refusal_is_a_refusal() -> None:
-    reply = reply_to(Answers(None, refusal="I cannot help with that."))
-    assert (reply.finish, reply.text) == ("refusal", "I cannot help with that.")
+@every(
+    ("answers", "finish", "text", "thought"),
+    [
+        (Answers(None, thought="I see"), "stop", "", "I see"),
+        (Answers(None, thought="Let me see", finish="length"), "length", "", "Let me see"),
+        (Answers(None, refusal="I cannot help with that."), "refusal", "I cannot help with that.", None),
+    ],
+)
+def test_a_reply_without_text_is_empty_truncated_or_a_refusal(
+    answers: Answers, finish: str, text: str, thought: str | None
+) -> None:
+    reply = reply_to(answers)
+    assert (reply.finish, reply.text, reply.thought, reply.attempts) == (finish, text, thought, 1)
 
 
 @every(

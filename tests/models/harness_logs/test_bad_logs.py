@@ -39,12 +39,23 @@ def test_a_log_cut_off_in_a_line_gives_its_complete_rows(tmp_path: Path) -> None
     assert found.answers.source.notes == ["line 8 is cut off and left out"]
 
 
-def test_a_broken_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("second", "complaint"),
+    [
+        (b'{"doc": {"id', "row 2: is not JSON"),
+        ('{"doc": "вода"}'.encode("cp1251"), "row 2: is not UTF-8"),
+        (b'{"doc": ' + b"[" * 200_000, "nested too deeply"),
+        (b'{"id": 1}', "row 2: is not a sample of lm-eval"),
+        (b"[1]", "row 2: is not a JSON object"),
+    ],
+)
+def test_a_line_that_is_no_row_is_an_error_with_its_number(
+    second: bytes, complaint: str, tmp_path: Path
+) -> None:
     log = written(tmp_path / "s.jsonl", rows())
-    lines = log.read_text(encoding="utf-8").split("\n")
-    lines[3] = lines[3][:100]
-    log.write_text("\n".join(lines), encoding="utf-8")
-    assert "row 4: is not JSON" in refused(log)
+    first, _, *others = log.read_bytes().split(b"\n")
+    log.write_bytes(b"\n".join([first, second, *others]))
+    assert complaint in refused(log)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.eval"])
@@ -62,11 +73,7 @@ def test_logs_without_answers(tmp_path: Path) -> None:
 
 def test_another_encoding(tmp_path: Path) -> None:
     log = written(tmp_path / "s.jsonl", rows())
-    text = log.read_text(encoding="utf-8")
-    lines = text.split("\n")
-    log.write_bytes("\n".join([lines[0], ""]).encode() + lines[1].encode("cp1251", "replace") + b"\n")
-    assert "row 2: is not UTF-8" in refused(log)
-    log.write_bytes(text.encode("utf-16"))
+    log.write_bytes(log.read_text(encoding="utf-8").encode("utf-16"))
     refused(log)
 
 
@@ -95,12 +102,6 @@ def test_hostile_text_is_data(tmp_path: Path) -> None:
     assert "\u202e" not in done.err
 
 
-def test_deep_nesting_is_refused(tmp_path: Path) -> None:
-    log = tmp_path / "s.jsonl"
-    log.write_text(json.dumps(rows()[0]) + '\n{"doc": ' + "[" * 200_000 + "\n", encoding="utf-8")
-    assert "nested too deeply" in refused(log)
-
-
 def test_a_zip_that_is_no_log_of_inspect(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
         archive.writestr("parus.json", "{}")
@@ -116,12 +117,3 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         archive.writestr("header.json", "{}")
         archive.writestr("samples/1_epoch_1.json", b"0" * (300 << 20))
     assert "is refused: unpacked" in refused(tmp_path / "a.eval")
-
-
-def test_rows_of_other_shapes_are_refused(tmp_path: Path) -> None:
-    assert "row 2: is not a sample of lm-eval" in refused(
-        written(tmp_path / "a.jsonl", [rows()[0], {"id": 1}])
-    )
-    log = written(tmp_path / "c.jsonl", rows()[:1])
-    log.write_text(log.read_text(encoding="utf-8") + "[1]\n", encoding="utf-8")
-    assert "row 2: is not a JSON object" in refused(log)
