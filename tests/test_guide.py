@@ -377,7 +377,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "000.45": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations",),
     "000.46": (_FIGURES, "cli/test_code_score.py::test_a_k_may_be_given_several_times_and_in_lists"),
     "000.47": (_SOURCES, _FIGURES),
-    "000.48": ("cli/test_score_command.py::test_the_official_figure_of_people_is_points_of_34",),
+    "000.48": ("datasets/test_catalogue.py::test_the_published_figures_are_in_the_catalogue",),
 
     "002.1": ("the plan was fixed before the answers", "datasets/validation/test_validation.py::test_each_fault_is_found_at_its_place"),
     "002.2": ("the knowledge skills decide between a basic and an expert test",),

@@ -33,6 +33,26 @@ DatabaseOption: TypeAlias = Annotated[
 ]
 
 
+def _warn_of_network(host: str, address: str, proxy: str) -> None:
+    """Warn of answers that travel without encryption, and of an HTTPS address without a proxy."""
+    here = host == "localhost" or host.startswith("127.") or host == "::1"
+    if not here and not address.startswith("https://"):
+        say(
+            Text(
+                "warning: on {host} answers and the author's link travel without encryption; put a reverse proxy "
+                "with HTTPS in front of the site and give --address https://...",
+                host=host,
+            )
+        )
+    if address.startswith("https://") and not proxy:
+        say(
+            Text(
+                "warning: --address begins with https, but --proxy names no reverse proxy: everybody seems to come "
+                "from one address, and by HTTP; give --proxy ADDRESSES"
+            )
+        )
+
+
 @app.command()
 def serve(
     studies: Annotated[
@@ -75,22 +95,7 @@ def serve(
     """
     from merilo.site.serving import serve_study  # noqa: PLC0415 - the help needs no server
 
-    here = host == "localhost" or host.startswith("127.") or host == "::1"
-    if not here and not (address or "").startswith("https://"):
-        say(
-            Text(
-                "warning: on {host} answers and the author's link travel without encryption; put a reverse proxy "
-                "with HTTPS in front of the site and give --address https://...",
-                host=host,
-            )
-        )
-    if (address or "").startswith("https://") and not proxy:
-        say(
-            Text(
-                "warning: --address begins with https, but --proxy names no reverse proxy: everybody seems to come "
-                "from one address, and by HTTP; give --proxy ADDRESSES"
-            )
-        )
+    _warn_of_network(host, address or "", proxy)
     serve_study(
         *studies,
         host=host,
