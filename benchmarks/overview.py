@@ -24,8 +24,8 @@ from pathlib import Path
 import httpx
 
 from merilo.items import Item
+from merilo.site.author_actions import register
 from merilo.site.journal import Event, Journal, LogEntry, database_url, facts_text
-from merilo.site.orders import register
 from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State

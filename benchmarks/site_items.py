@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from merilo.site.allocation import GivenTask, SentAnswer, give, return_overdue, save
+from merilo.site.annotator_steps import GivenTask, SentAnswer, give, return_overdue, save
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State
 from merilo.studies.study_folder import open_study

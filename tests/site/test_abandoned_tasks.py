@@ -16,13 +16,13 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.controls import judged_annotators
-from merilo.site.allocation import return_overdue
 from merilo.site.annotation_site import AnnotationSite
+from merilo.site.annotator_steps import return_overdue
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
 from merilo.site.author_actions import AuthorActions
+from merilo.site.journal import ServerClock
 from merilo.site.people_access import NewPeople
 from merilo.site.served_study import STOP_AFTER
-from merilo.site.server_clock import ServerClock
 from merilo.site.task_rules import TaskRules
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks

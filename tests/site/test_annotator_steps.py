@@ -8,8 +8,8 @@ from every import every
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.items import Item
-from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     answer_training,
     consent,
@@ -20,7 +20,7 @@ from merilo.site.annotator_steps import (
     save_answers,
     training_answer,
 )
-from merilo.site.orders import register
+from merilo.site.author_actions import register
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation, platform_id
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State

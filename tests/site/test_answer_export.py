@@ -11,12 +11,10 @@ from postgres_server import PostgresServer
 
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
-from merilo.site.allocation import SentAnswer
-from merilo.site.annotator_steps import ShownTask, next_task, save_answers
+from merilo.site.annotator_steps import SentAnswer, ShownTask, next_task, save_answers
 from merilo.site.answer_export import COLLECTED_FIELDS, CollectedAnswers, collect_answers
-from merilo.site.author_actions import comments_table
+from merilo.site.author_actions import comments_table, register
 from merilo.site.journal import Journal, database_url
-from merilo.site.orders import register
 from merilo.site.people_access import admit_from_platform
 from merilo.site.served_study import load_study
 from merilo.site.serving import back_up_site, invite_to_site, read_site

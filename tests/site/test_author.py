@@ -19,11 +19,10 @@ from starlette.routing import BaseRoute, Route
 from merilo.errors import UsageError
 from merilo.site import author
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import collect_answers
+from merilo.site.answer_export import collect_answers, paid_people
 from merilo.site.app import make_app
 from merilo.site.author import author_secret
-from merilo.site.orders import ORDERS, SECRET_HEADER
-from merilo.site.paid_people import paid_people
+from merilo.site.author_actions import ORDERS, SECRET_HEADER
 from merilo.site.served_study import ServedStudy
 from merilo.site.serving import collect_counts, read_site
 from merilo.studies.study_folder import StudyFolder

@@ -11,8 +11,8 @@ import pytest
 
 from merilo.errors import UsageError
 from merilo.items import Item
-from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     answer_training,
     consent,

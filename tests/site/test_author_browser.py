@@ -8,8 +8,8 @@ from author_session import author_link
 from collected_answers import simulate
 from site_process import served_site
 
+from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
-from merilo.site.orders import register
 from merilo.site.served_study import load_study
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder

@@ -20,8 +20,7 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from site_process import running_site, served_site
 from sqlalchemy import text
 
-from merilo.site.journal import Journal, database_url
-from merilo.site.server_clock import ServerClock
+from merilo.site.journal import Journal, ServerClock, database_url
 from merilo.site.serving import invite_to_site, read_site
 from merilo.studies.study_folder import StudyFolder
 

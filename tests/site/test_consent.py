@@ -16,7 +16,7 @@ from site_visitor import Visitor, in_two_languages, refrozen
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.author_actions import AuthorActions
-from merilo.site.server_clock import ServerClock
+from merilo.site.journal import ServerClock
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -19,8 +19,7 @@ from study_people import study_of
 
 from merilo.items import Item
 from merilo.site.author_actions import AuthorActions
-from merilo.site.journal import Event, LogEntry
-from merilo.site.server_clock import ServerClock
+from merilo.site.journal import Event, LogEntry, ServerClock
 from merilo.site.serving import back_up_site, erase_from_site, invite_to_site
 from merilo.site.site_requests import VisitorCookies
 from merilo.site.visitor_limits import VisitorLimits
@@ -329,7 +328,7 @@ def test_a_clock_that_was_wrong_spoils_no_later_time(frozen: Frozen) -> None:
         first = hidden(to_first_task(client, path, "w1"), "task")
     with opened_site(folder) as site, visiting(site) as client:
         assert site.clock.now() < future.now() - 1_000_000, "the log's wrong end moves no clock"
-        from merilo.site.allocation import return_overdue
+        from merilo.site.annotator_steps import return_overdue
 
         return_overdue(only_state(site), site.clock.now())
         (person,) = only_state(site).people.values()

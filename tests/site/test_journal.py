@@ -17,8 +17,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, UsageError
-from merilo.site.journal import Event, Journal, LogEntry, database_url
-from merilo.site.server_clock import ServerClock
+from merilo.site.journal import Event, Journal, LogEntry, ServerClock, database_url
 from merilo.site.serving import exclude_from_site, read_site
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder

@@ -13,7 +13,7 @@ from site_process import served_site
 from site_visitor import Visitor, refrozen, stored
 
 from merilo.site.answer_export import collect_answers
-from merilo.site.server_clock import ServerClock
+from merilo.site.journal import ServerClock
 from merilo.studies.plan_checks import validate_study
 from merilo.studies.study_folder import StudyFolder
 

@@ -11,8 +11,7 @@ import pytest
 from every import every
 
 from merilo.site import annotator_steps as steps
-from merilo.site.allocation import SentAnswer, return_overdue
-from merilo.site.annotator_steps import ShownTask
+from merilo.site.annotator_steps import SentAnswer, ShownTask, return_overdue
 from merilo.site.author_actions import AuthorActions
 from merilo.site.journal import Event
 from merilo.site.people_access import admit_from_platform, admit_invited

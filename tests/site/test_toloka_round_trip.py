@@ -25,16 +25,16 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.spelling import NOT_SHOWN
-from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     answer_training,
     next_task,
     next_training,
     save_answers,
 )
+from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
-from merilo.site.orders import register
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.serving import read_site

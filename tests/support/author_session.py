@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 
+from merilo.site.author_actions import SECRET
 from merilo.site.journal import Journal, database_url
-from merilo.site.orders import SECRET
 
 #: The tables to download.
 TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.csv", "comments.csv", "log.csv")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     consent,
     next_task,

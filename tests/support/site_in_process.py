@@ -12,9 +12,8 @@ from sqlalchemy import event
 from merilo.site import serving
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
-from merilo.site.journal import Journal, database_url
+from merilo.site.journal import Journal, ServerClock, database_url
 from merilo.site.served_study import load_study
-from merilo.site.server_clock import ServerClock
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 

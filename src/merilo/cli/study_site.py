@@ -267,8 +267,7 @@ def collect(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.site.answer_export import collect_answers  # noqa: PLC0415 - an extra
-    from merilo.site.paid_people import paid_people  # noqa: PLC0415 - an extra
+    from merilo.site.answer_export import collect_answers, paid_people  # noqa: PLC0415 - an extra
     from merilo.site.serving import collect_counts, read_site  # noqa: PLC0415 - an extra
 
     check_places([study], json_to)

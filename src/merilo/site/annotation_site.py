@@ -17,10 +17,9 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, MeriloError
-from merilo.site.journal import Journal
+from merilo.site.journal import Journal, ServerClock, Writer
 from merilo.site.people_access import DRAWN, NewPeople
 from merilo.site.served_study import ServedStudy
-from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import (
     Refusal,
     RefusedRequestError,
@@ -32,7 +31,6 @@ from merilo.site.site_requests import (
 )
 from merilo.site.state import Person, State
 from merilo.site.visitor_limits import VisitorLimits
-from merilo.site.writer import Writer
 from merilo.text import Language, Text, markup
 
 Result = TypeVar("Result")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Final, Literal, TypeAlias, TypeVar
@@ -14,9 +14,8 @@ from markupsafe import Markup
 from merilo.people.signals import measured
 from merilo.responses import SIGNALS
 from merilo.site import annotator_steps as steps
-from merilo.site.allocation import SentAnswer, Taken
 from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
-from merilo.site.annotator_steps import ShownTask
+from merilo.site.annotator_steps import SentAnswer, ShownTask, Taken
 from merilo.site.consent_facts import consent_facts, told_options
 from merilo.site.item_form import (
     LONGEST_ANSWER,
@@ -27,13 +26,14 @@ from merilo.site.item_form import (
     hidden_text,
     prompt_html,
 )
-from merilo.site.panel_codes import Completion, hand_out_completion
 from merilo.site.people_access import (
     PREVIEW,
     PROLIFIC,
     Admission,
+    Completion,
     admit_from_platform,
     admit_invited,
+    hand_out_completion,
     platform_id,
 )
 from merilo.site.served_study import ServedStudy
@@ -472,13 +472,13 @@ class _Visit:
             response.headers["Retry-After"] = str(error.seconds)
         return response
 
-    async def feedback(self, task: str) -> Response:
+    async def feedback(self) -> Response:
         """Return the page after an answer to a training item.
 
         Whether it is right and, if the plan says so, the known answer.
         """
         study, plan = self.study, self.study.folder.plan.training
-        number = study.numbers.get(task, -1)
+        number = study.numbers.get(self.request.path_params["task"], -1)
         answered = await self.step(
             lambda state, person: (person, steps.training_answer(state, person, number))
         )
@@ -582,6 +582,44 @@ class _Visit:
             heading=Text("About you"), questions=self.study.folder.plan.demographics,
         )  # fmt: skip
 
+    async def consent_again(self) -> Response:
+        """Return the consent page for somebody who had declined."""
+        person = await self.person()
+        return self.consent(person) if person and person.stage == "declined" else self.go()
+
+    async def change_language(self) -> Response:
+        """Change the language of the person's pages, and stay on the page."""
+        form, now = await self.form(), self.site.clock.now()
+        chosen, page = field(form, "language"), field(form, "page")
+        if chosen in self.study.languages:
+            await self.step(lambda state, person: steps.set_language(state, person, chosen, now))
+        return self.go(page if page in _PAGES else "")
+
+    async def leave(self) -> Response:
+        """Let this device forget the person."""
+        await self.form()
+        forgotten = Text("This device has forgotten you. To go on, open your link again.")
+        response = self.notice(_LEFT, [forgotten])
+        set_cookie(self.request, response, f"{VisitorCookies.PERSON}-{self.study.key}", "", seconds=0)
+        response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
+        return response
+
+    async def pause(self) -> Response:
+        """Return the page of a break, or one that says why an answer was not taken."""
+        person = await self.person()
+        if person is None:
+            return self.go()
+        heading, text, button = _NOTES.get(self.request.query_params.get("note", ""), _NOTES[""])
+        to = f"{self.base}/{'task' if person.answers_tasks else ''}"
+        return self.notice(heading, [text], person=person, button=button, to=to)
+
+    async def media(self) -> Response:
+        """Return a file of a task."""
+        name = self.request.path_params["name"]
+        if not self.sender or name not in self.study.media:
+            raise RefusedRequestError(404, "not_found")
+        return FileResponse(self.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
+
     def _stage(self, person: Person, completion: Completion | None) -> Response:
         """Return the page of a person's stage."""
         if person.stage == "consent":
@@ -611,9 +649,69 @@ class _Visit:
         }
 
 
-def entry_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of the pages on which people come in."""
+#: A step of a person, with the sent form and the time.
+_Step: TypeAlias = Callable[[State, Person, Mapping[str, Sequence[str]], int], object]
+
+
+def _after(step: _Step) -> Callable[[_Visit], Awaitable[Response]]:
+    """Return what a form does: a step of the person, after which the page of their stage follows."""
+
+    async def sent(here: _Visit) -> Response:
+        form, now = await here.form(), here.site.clock.now()
+        await here.step(lambda state, person: step(state, person, form, now))
+        return here.go()
+
+    return sent
+
+
+#: Method and path of a page of a study -> what answers.
+_ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]] = {
+    ("GET", "/"): _Visit.home,
+    ("GET", "/consent"): _Visit.consent_again,
+    ("POST", "/consent"): _after(lambda state, person, _, now: steps.consent(state, person, now)),
+    ("POST", "/decline"): _after(lambda state, person, _, now: steps.decline(state, person, now)),
+    ("GET", "/questions"): _Visit.questions,
+    ("POST", "/questions"): _after(
+        lambda state, person, form, now: steps.tell_background(
+            state, person, told_options(state.study, form), now
+        )
+    ),
+    ("GET", "/instruction"): _Visit.instruction,
+    ("POST", "/instruction"): _after(
+        lambda state, person, _, now: steps.read_instruction(state, person, now)
+    ),
+    ("GET", "/training"): lambda here: here.show("training"),
+    ("POST", "/training"): lambda here: here.take("training"),
+    ("GET", "/training/{task}"): _Visit.feedback,
+    ("GET", "/task"): lambda here: here.show("task"),
+    ("POST", "/task"): lambda here: here.take("task"),
+    ("GET", "/pause"): _Visit.pause,
+    ("POST", "/declaration"): _after(
+        lambda state, person, form, now: steps.declare(state, person, field(form, "declared"), now)
+    ),
+    ("POST", "/language"): _Visit.change_language,
+    ("POST", "/leave"): _Visit.leave,
+    ("GET", "/media/{name}"): _Visit.media,
+}
+
+
+def annotator_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of the annotators' pages.
+
+    Their functions take the request alone: FastAPI needs longer to prepare the parts of an address as parameters than
+    the site needs to look them up.
+    """
     router = APIRouter(default_response_class=HTMLResponse)
+
+    def page(answer: Callable[[_Visit], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            study = site.study(request.path_params["key"])
+            return await answer(_Visit(site, request, study, site.sender(request, study)))
+
+        return endpoint
+
+    for (method, path), answer in _ROUTES.items():
+        router.add_api_route(f"/s/{{key}}{path}", page(answer), methods=[method])
 
     @router.get("/")
     async def door(request: Request) -> Response:
@@ -621,157 +719,11 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
 
     @router.post("/enter")
     async def enter(request: Request) -> Response:
-        form = await form_of(request, site.cookies)
-        return await _by_code(site, request, field(form, "code"))
+        return await _by_code(site, request, field(await form_of(request, site.cookies), "code"))
 
     @router.get("/i/{code}")
     async def link(request: Request, code: str) -> Response:
         return await _by_code(site, request, code)
-
-    return router
-
-
-def _router(site: AnnotationSite) -> tuple[APIRouter, Callable[[Request], _Visit]]:
-    """Return a router for pages of a study, and a function that makes the visit of a request.
-
-    The functions of the routes take the request alone: FastAPI needs longer to prepare the parts of an address
-    as parameters than the site needs to look them up.
-    """
-
-    def visit(request: Request) -> _Visit:
-        study = site.study(request.path_params["key"])
-        return _Visit(site, request, study, site.sender(request, study))
-
-    return APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse), visit
-
-
-def annotator_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of training, items and the declaration at the end."""
-    router, visit = _router(site)
-
-    @router.get("/task")
-    async def item(request: Request) -> Response:
-        return await visit(request).show("task")
-
-    @router.post("/task")
-    async def answered(request: Request) -> Response:
-        return await visit(request).take("task")
-
-    @router.get("/training")
-    async def training(request: Request) -> Response:
-        return await visit(request).show("training")
-
-    @router.post("/training")
-    async def trained(request: Request) -> Response:
-        return await visit(request).take("training")
-
-    @router.get("/training/{task}")
-    async def feedback(request: Request) -> Response:
-        return await visit(request).feedback(request.path_params["task"])
-
-    @router.post("/declaration")
-    async def declaration(request: Request) -> Response:
-        here = visit(request)
-        said = field(await here.form(), "declared")
-        await here.step(lambda state, person: steps.declare(state, person, said, site.clock.now()))
-        return here.go()
-
-    return router
-
-
-def consent_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of consent and of questions about people."""
-    router, visit = _router(site)
-
-    @router.post("/consent")
-    async def consent(request: Request) -> Response:
-        here = visit(request)
-        await here.form()
-        await here.step(lambda state, person: steps.consent(state, person, site.clock.now()))
-        return here.go()
-
-    @router.post("/decline")
-    async def decline(request: Request) -> Response:
-        here = visit(request)
-        await here.form()
-        await here.step(lambda state, person: steps.decline(state, person, site.clock.now()))
-        return here.go()
-
-    @router.get("/consent")
-    async def consent_again(request: Request) -> Response:
-        here = visit(request)
-        person = await here.person()
-        return here.consent(person) if person and person.stage == "declined" else here.go()
-
-    @router.get("/questions")
-    async def questions(request: Request) -> Response:
-        return await visit(request).questions()
-
-    @router.post("/questions")
-    async def told(request: Request) -> Response:
-        here = visit(request)
-        options = told_options(here.study, await here.form())
-        await here.step(lambda state, person: steps.tell_background(state, person, options, site.clock.now()))
-        return here.go()
-
-    return router
-
-
-def reading_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of instruction, language, breaks and media."""
-    router, visit = _router(site)
-
-    @router.get("/")
-    async def home(request: Request) -> Response:
-        return await visit(request).home()
-
-    @router.post("/language")
-    async def language(request: Request) -> Response:
-        here = visit(request)
-        form = await here.form()
-        chosen, page = field(form, "language"), field(form, "page")
-        if chosen in here.study.languages:
-            await here.step(lambda state, person: steps.set_language(state, person, chosen, site.clock.now()))
-        return here.go(page if page in _PAGES else "")
-
-    @router.post("/leave")
-    async def leave(request: Request) -> Response:
-        here = visit(request)
-        await here.form()
-        response = here.notice(
-            _LEFT, [Text("This device has forgotten you. To go on, open your link again.")]
-        )
-        set_cookie(request, response, f"{VisitorCookies.PERSON}-{here.study.key}", "", seconds=0)
-        response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
-        return response
-
-    @router.get("/instruction")
-    async def instruction(request: Request) -> Response:
-        return await visit(request).instruction()
-
-    @router.post("/instruction")
-    async def read(request: Request) -> Response:
-        here = visit(request)
-        await here.form()
-        await here.step(lambda state, person: steps.read_instruction(state, person, site.clock.now()))
-        return here.go()
-
-    @router.get("/pause")
-    async def pause(request: Request) -> Response:
-        here = visit(request)
-        person = await here.person()
-        if person is None:
-            return here.go()
-        heading, text, button = _NOTES.get(request.query_params.get("note", ""), _NOTES[""])
-        to = f"{here.base}/{'task' if person.answers_tasks else ''}"
-        return here.notice(heading, [text], person=person, button=button, to=to)
-
-    @router.get("/media/{name}", response_class=FileResponse)
-    async def media(request: Request) -> Response:
-        here, name = visit(request), request.path_params["name"]
-        if not here.sender or name not in here.study.media:
-            raise RefusedRequestError(404, "not_found")
-        return FileResponse(here.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
 
     return router
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
 import polars as pl
 
-from merilo.atomic_write import guarded_csv
+from merilo.atomic_write import guarded, guarded_csv
+from merilo.participation import COUNT_FIELDS, Participation
 from merilo.people.controls import ExclusionRule
 from merilo.people.platforms.loading import json_text
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN
 from merilo.responses import Responses
+from merilo.site.annotator_steps import is_complete, most_tasks
 from merilo.site.item_form import hidden_word
+from merilo.site.people_access import PLATFORM_IDS
 from merilo.site.served_study import ServedStudy
-from merilo.site.state import State
+from merilo.site.state import Person, State
 from merilo.strict_json import Json
 from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.instruction import SKIP_OWN
@@ -210,52 +215,34 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerCounts:
-    """How many answers of one group are collected.
+class CollectedAnswers:
+    """The answers of one group.
 
     Attributes:
         answers: answers in the table.
         people: people who gave them.
         left_out: why answers are left out -> how many: of people whom the author excluded ("excluded"), of
             stopped people whom the rule of the baseline would keep ("stopped"), beyond the overlap ("surplus").
+        table: the answers as CSV, one row for each, in the order in which they came, as `guarded_csv` writes it.
     """
 
     answers: int
     people: int
     left_out: dict[str, int]
+    table: str
 
     def to_dict(self) -> dict[str, Json]:
         """Return the counts as JSON."""
         return {"answers": self.answers, "people": self.people, "left_out": {**self.left_out}}
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedAnswers(AnswerCounts):
-    """The answers of one group.
-
-    Attributes:
-        table: the answers as CSV, one row for each, in the order in which they came. Text that a spreadsheet
-            would run as a formula is prefixed with an apostrophe, which an import takes away.
-    """
-
-    table: str
-
-
-def _counts(answers: pl.DataFrame) -> AnswerCounts:
-    """The counts of a table with `left_out`, `pseudonym` and `n`, the answers of a row."""
-    why = dict(answers.group_by("left_out").agg(pl.col("n").sum()).iter_rows())
-    people = answers.filter(pl.col("left_out") == "")["pseudonym"].n_unique()
-    return AnswerCounts(
-        why.get("", 0), people, {reason: why.get(reason, 0) for reason in ("excluded", "stopped", "surplus")}
-    )
-
-
 def collect_answers(state: State) -> CollectedAnswers:
     """Collect the answers to test and control items as a table."""
     answers = read_answers(state)
-    table = guarded_csv(collected_rows(state, answers))
-    counts = _counts(answers.with_columns(n=pl.lit(1)))
-    return CollectedAnswers(counts.answers, counts.people, counts.left_out, table)
+    why = Counter(answers["left_out"])
+    people = answers.filter(pl.col("left_out") == "")["pseudonym"].n_unique()
+    left_out = {reason: why[reason] for reason in ("excluded", "stopped", "surplus")}
+    return CollectedAnswers(why[""], people, left_out, guarded_csv(collected_rows(state, answers)))
 
 
 def answer_reward(study: ServedStudy) -> float | None:
@@ -267,3 +254,130 @@ def answer_reward(study: ServedStudy) -> float | None:
 def moment(milliseconds: int) -> str:
     """Return a time in milliseconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+#: Somebody who has done nothing for so many milliseconds has left.
+AWAY: Final = 1_800_000
+
+#: Stage -> what is counted.
+_ENDS: Final = {
+    "declined": "declined",
+    "refused": "failed_training",
+    "stopped": "stopped",
+    "excluded": "excluded",
+    "finished": "finished",
+}
+_BEFORE_CONSENT: Final = frozenset({"consent", "declined"})
+
+
+def participation(people: Iterable[Person], now: int) -> Participation:
+    """Count what became of people.
+
+    Whoever is in the middle and has done nothing for 30 minutes has left.
+
+    Args:
+        people: the people.
+        now: the time, in milliseconds since 1970.
+    """
+    counts, left, after = Counter[str](), Counter[str](), Counter[int]()
+    for person in people:
+        counts["came"] += 1
+        counts["agreed"] += (person.before or person.stage) not in _BEFORE_CONSENT
+        if person.stage in _ENDS:
+            counts[_ENDS[person.stage]] += 1
+        elif person.completion is not None:
+            counts["finished"] += 1
+        elif now - person.last_seen < AWAY:
+            counts["under_way"] += 1
+        else:
+            left[person.stage] += 1
+            if person.stage == "working":
+                after[_answered(person)] += 1
+    return Participation(
+        **counts, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
+    )
+
+
+def count_people(state: State, now: int) -> Participation:
+    """Count the people of a study, and what those who answered a task said of themselves.
+
+    Args:
+        state: the study.
+        now: the time, in milliseconds since 1970.
+    """
+    came = participation(state.people.values(), now)
+    chosen: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    declined = Counter[str]()
+    for person in state.people.values():
+        if person.stage == "excluded" or not _answered(person):
+            continue
+        for question, answer in person.background.items():
+            if answer is None:
+                declined[question] += 1
+            else:
+                chosen[question][answer] += 1
+    asked = [demographic.words for demographic in state.study.folder.plan.demographics]
+    personal = tuple(words.counted(chosen[words.name], declined[words.name]) for words in asked)
+    return replace(came, personal=personal)
+
+
+def _answered(person: Person) -> int:
+    """Return how many test and control items a person answered."""
+    return sum(person.tasks[task].state == "answered" for task in person.order)
+
+
+def people_table(study: ServedStudy, came: Participation) -> str:
+    """Return the counts as CSV for `merilo study import`, columns as in `COUNT_FIELDS`."""
+    table = pl.DataFrame(list(came.rows(study.key)), schema=list(COUNT_FIELDS), orient="row")
+    return guarded(table).write_csv()
+
+
+#: The columns of the table.
+PAID_FIELDS: Final = (
+    "platform", "id", "code", "stage", "answers", "seconds", "controls", "controls_right", "pay", "bonus",
+)  # fmt: skip
+
+#: Stages at which a part ended before it was complete.
+_ENDED: Final = frozenset({"declined", "refused", "stopped", "excluded"})
+
+
+def paid_people(state: State) -> str:
+    """Return the people whom platforms sent as CSV, in the order in which they came.
+
+    `answers` counts answers to test and control items, `seconds` is the time of all answers, training included.
+    `pay` is what the platform pays for a complete part: only such a part is to be approved. `bonus` is what the plan
+    owes a person without one: the pay for a failed training, or for the answers of somebody who was stopped or whose
+    part ended early. Both are empty while the pay is not decided.
+    """
+    study, platforms = state.study, set(PLATFORM_IDS.values())
+    rows = []
+    for person in sorted(state.people.values(), key=lambda person: person.created):
+        if person.source not in platforms:
+            continue
+        answered = [assignment for assignment in person.tasks.values() if assignment.is_answer]
+        answers = sum(not state.rules.is_training(assignment.task) for assignment in answered)
+        code, ended = person.completion, person.stage in _ENDED
+        owed = _owed(
+            study, person, answers, complete=code is not None and not ended and is_complete(state, person)
+        )
+        rows.append((
+            person.source, person.external, code or "", person.stage, str(answers),
+            f"{sum(assignment.seconds or 0.0 for assignment in answered):.0f}", str(person.controls),
+            str(person.controls_right), *owed,
+        ))  # fmt: skip
+    return guarded_csv(pl.DataFrame(rows, schema=dict.fromkeys(PAID_FIELDS, pl.String), orient="row"))
+
+
+def _owed(study: ServedStudy, person: Person, answers: int, *, complete: bool) -> tuple[str, str]:
+    """Return the pay and the bonus of a person; empty while the pay is not decided."""
+    each = answer_reward(study)
+    if each is None:
+        return "", ""
+    pay, bonus = each * most_tasks(study), 0.0
+    if person.stage == "refused":
+        bonus = study.arm.pay.screening or 0.0
+    elif person.stage == "stopped" or (
+        person.completion is not None and person.stage not in _ENDED and not complete
+    ):
+        bonus = min(pay, each * answers)
+    return f"{pay if complete else 0.0:.2f}", f"{bonus:.2f}"

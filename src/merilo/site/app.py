@@ -15,9 +15,9 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from merilo.site.allocation import return_overdue
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.annotator_pages import annotator_routes, consent_routes, entry_routes, reading_routes
+from merilo.site.annotator_pages import annotator_routes
+from merilo.site.annotator_steps import return_overdue
 from merilo.site.author import (
     AuthorViews,
     author_people_routes,
@@ -26,9 +26,9 @@ from merilo.site.author import (
     order_routes,
 )
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
+from merilo.site.journal import Writer
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.visitor_limits import WaitingBodies
-from merilo.site.writer import Writer
 
 #: Seconds between two searches for tasks that were not answered in time.
 _OVERDUE_EVERY: Final = 5.0
@@ -64,9 +64,6 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
         redirect_slashes=False,
     )
     app.include_router(annotator_routes(site))
-    app.include_router(entry_routes(site))
-    app.include_router(consent_routes(site))
-    app.include_router(reading_routes(site))
     views = AuthorViews(site)
     app.include_router(order_routes(views))
     app.include_router(author_routes(views))

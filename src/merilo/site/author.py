@@ -20,20 +20,27 @@ from pydantic import AfterValidator
 
 from merilo.errors import UsageError
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import collect_answers, collected_rows, read_answers
+from merilo.site.answer_export import (
+    collect_answers,
+    collected_rows,
+    count_people,
+    paid_people,
+    people_table,
+    read_answers,
+)
 from merilo.site.author_actions import (
     DEEDS,
     LONGEST_REASON,
+    ORDERS,
+    SECRET_HEADER,
     AuthorActions,
+    carry_out,
     comments_table,
     log_table,
     open_invitations,
 )
-from merilo.site.orders import ORDERS, SECRET_HEADER, carry_out
 from merilo.site.overview_texts import CHART, SOURCES, STAGES, overview_texts
-from merilo.site.paid_people import paid_people
 from merilo.site.people_access import LONGEST_ID, new_code
-from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
     RefusedRequestError,

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from merilo.errors import UsageError, argument
+from merilo.site.annotator_steps import has_answered, is_complete
 from merilo.site.state import Person, State
 from merilo.text import Language
 
@@ -223,3 +224,52 @@ def _new_person(
         language=language if language in languages else languages[0], seed=newcomers.seed(), hash=hashed or None,
     )  # fmt: skip
     return state.people[person]
+
+
+#: Where a person's browser hands in a completion code.
+RETURN_ADDRESS: Final = "https://app.prolific.com/submissions/complete?cc={code}"
+
+#: A person's stage -> the code with which they go back; at other stages, the plan's number of answers decides.
+_CODE_AT: Final[Mapping[str, str]] = {
+    "declined": "no_consent",
+    "refused": "screened_out",
+    "stopped": "stopped",
+    "excluded": "stopped",
+}
+
+
+class Completion(NamedTuple):
+    """What a person gives to the platform at the end.
+
+    Attributes:
+        code: the code.
+        address: the address that leads back to the platform with the code; `None` if the person types the code.
+    """
+
+    code: str
+    address: str | None
+
+
+def hand_out_completion(state: State, person: Person, now: int) -> Completion | None:
+    """Return what a person gives to the platform at the end, and record it.
+
+    Nothing without codes of the study if the person did not agree to take part: their own code is for work.
+    """
+    before = person.completion
+    if person.source == PROLIFIC and (codes := state.study.arm.prolific) is not None:
+        code: str = getattr(codes, _fate(state, person))
+        if person.stage == "excluded" and before is not None:  # they may hand in later what they were given
+            code = before
+        if code != before:
+            state.record(now, "code", person.id, code=code)
+        return Completion(code, RETURN_ADDRESS.format(code=code))
+    if person.stage == "declined" or (person.answers_tasks and not has_answered(state, person)):
+        return None
+    if before is None:
+        state.record(now, "code", person.id, code=completion_code())
+    return Completion(str(person.completion), None)
+
+
+def _fate(state: State, person: Person) -> str:
+    """Return the name of the code with which a person goes back: a part is complete by answers alone."""
+    return _CODE_AT.get(person.stage) or ("complete" if is_complete(state, person) else "stopped")

@@ -22,15 +22,21 @@ import uvicorn
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
+from merilo.site.answer_export import count_people, people_table
 from merilo.site.app import make_app
 from merilo.site.author import HOME, author_secret
-from merilo.site.author_actions import Change
+from merilo.site.author_actions import (
+    LISTENS,
+    SECRET,
+    Change,
+    give_order,
+    keep_settings,
+    read_states,
+    register,
+)
 from merilo.site.bounded_http import BoundedHttp
-from merilo.site.journal import DATABASE_VARIABLE, Journal, back_up, database_url
-from merilo.site.orders import LISTENS, SECRET, give_order, keep_settings, read_states, register
-from merilo.site.people_counts import count_people, people_table
+from merilo.site.journal import DATABASE_VARIABLE, Journal, ServerClock, back_up, database_url
 from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.server_clock import ServerClock
 from merilo.site.state import State
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study

@@ -31,10 +31,9 @@ from merilo.people.simulation import (
     simulated_seconds,
 )
 from merilo.site import annotator_steps as steps
-from merilo.site.allocation import SentAnswer, return_overdue
-from merilo.site.annotator_steps import ShownTask
+from merilo.site.annotator_steps import SentAnswer, ShownTask, return_overdue
+from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
-from merilo.site.orders import register
 from merilo.site.people_access import NewPeople, admit_from_platform
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State

@@ -25,11 +25,11 @@ from merilo.site.annotator_steps import has_answered
 from merilo.site.answer_export import (
     answer_reward,
     collected_rows,
+    count_people,
     read_answers,
     responses_of,
     table_rows,
 )
-from merilo.site.people_counts import count_people
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import State
 from merilo.statistics.crossed import student_quantile
