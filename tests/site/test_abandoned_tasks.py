@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -19,11 +18,8 @@ from merilo.people.controls import judged_annotators
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_steps import return_overdue
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
-from merilo.site.author_actions import AuthorActions
 from merilo.site.journal import ServerClock
-from merilo.site.people_access import NewPeople
 from merilo.site.served_study import STOP_AFTER
-from merilo.site.task_rules import TaskRules
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -107,45 +103,6 @@ def overdue(site: AnnotationSite, clock: SetClock, minutes: int = 31) -> None:
     """Let time pass in which nobody does anything, until the server looks for tasks without answers."""
     clock.ahead += minutes * 60 * 1000
     return_overdue(only_state(site), clock.now())
-
-
-class StartWithItem(NewPeople):
-    """New people whose first task is an item of the test."""
-
-    def __init__(self, rules: TaskRules) -> None:
-        self._rules = rules
-
-    def pseudonym(self, external: str) -> str:
-        return f"person {external}"
-
-    def seed(self) -> int:
-        return next(seed for seed in count() if not self._rules.control_at(seed, 1))
-
-
-@pytest.mark.parametrize("how", ["excluded", "stopped"])
-def test_an_old_form_of_somebody_who_may_not_go_on_is_not_taken(
-    how: str, frozen: Frozen, database: str
-) -> None:
-    folder, clock = frozen(overlap=2), SetClock()
-    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
-    with opened_site(folder, clock, database) as site, visiting(site) as first:
-        (study,) = site.studies
-        only_state(site).rules = replace(study.rules, stop_after=1)
-        path = f"/s/{study.key}/"
-        site.newcomers = StartWithItem(study.rules)
-        page = to_first_task(first, path, "w0")
-        task = hidden(page, "task")
-        form = {"token": hidden(page, "token"), "task": task, "answer": "1"}
-        overdue(site, clock)
-        if how == "stopped":
-            answer_on(first, path, first.get(f"{path}task").text, opposite(known))
-        else:
-            AuthorActions(only_state(site), clock.now(), "author").exclude("person w0", "test")
-        assert "передали другому участнику" in first.post(f"{path}task", data=form).text
-        for number in (1, 2):
-            other = from_elsewhere(first, "127.0.0.1")
-            answer_on(other, path, to_first_task(other, path, f"w{number}"), known)
-        assert set(counted_answers(site).values()) == {2}
 
 
 def numbered(item: Item, number: int) -> Item:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from postgres_server import PostgresServer
 
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
@@ -17,7 +16,7 @@ from merilo.site.author_actions import comments_table, register
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_from_platform
 from merilo.site.served_study import load_study
-from merilo.site.serving import back_up_site, invite_to_site, read_site
+from merilo.site.serving import back_up_site, read_site
 from merilo.site.state import State
 from merilo.studies.collected import import_files
 from merilo.studies.platform_rows import file_replies
@@ -89,46 +88,9 @@ def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen, dat
     assert made.to_dict()["left_out"] == {"excluded": excluded, "stopped": 0, "surplus": 0}
 
 
-def test_links_are_made_beside_the_server(frozen: Frozen, database: str) -> None:
-    folder = frozen(experts=True)
-    links = invite_to_site(folder.path, count=2, database=database)
-    assert len({path for _, path in links}) == 2
-    assert all(path.startswith("/i/") for _, path in links)
-    named = invite_to_site(folder.path, experts=("Anna", "Boris"), database=database)
-    assert [name for name, _ in named] == ["Anna", "Boris"]
-
-
-def test_the_database_in_the_studys_folder_is_copied_beside_the_server(
-    frozen: Frozen, tmp_path: Path
-) -> None:
-    folder = frozen()
-    invite_to_site(folder.path, count=2)
-    back_up_site(folder.path, tmp_path / "copy.db")
-    assert collected(folder, f"sqlite:///{tmp_path / 'copy.db'}").answers == 0
-
-
 def test_a_postgresql_database_is_backed_up_by_its_own_program(frozen: Frozen, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="pg_dump"):
         back_up_site(frozen().path, tmp_path / "copy.db", database="postgresql://u@h/d")
-
-
-def test_a_dump_of_postgresql_that_is_made_while_people_answer_is_restored(
-    frozen: Frozen, postgres: PostgresServer
-) -> None:
-    folder, database, restored = frozen(), postgres.new_database(), postgres.new_database()
-    answered_by(folder, database, 2)
-    dump = f"{postgres.folder}/site.dump"
-    journal = Journal(database_url(folder.path, database))
-    assert journal.take()
-    with journal.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM event")  # somebody's transaction, not yet committed
-        postgres.run("pg_dump", "--format=custom", f"--file={dump}", database)
-        connection.rollback()
-    journal.close()
-    postgres.run("pg_restore", f"--dbname={restored}", dump)
-    there, here = (collected(folder, one) for one in (restored, database))
-    assert there.people == 2
-    assert there.table == here.table
 
 
 #: Answers that a spreadsheet would run, and numbers.

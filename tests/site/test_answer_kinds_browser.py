@@ -1,12 +1,11 @@
 """Every kind of item in a real browser, also under axe-core: dialogues, media, the questions of an exam, programs."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from accessibility import AccessibilityCheck
-from site_process import live_state, served_site
+from site_process import served_site
 from site_visitor import Visitor, refrozen, stored, with_samples
 from small_media import png, wav, webm
 from study_people import study_of
@@ -66,55 +65,6 @@ def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_o
         assert phone.heading == "Задание 5"
     check.passed(1)
     assert [row.answer for row in stored(folder)] == ["2", "1", "2", "1"]
-
-
-def two_dialogues(folder: Path) -> StudyFolder:
-    """A study of two dialogues of three turns."""
-    items = examples(dataset("rutie"))["test"].items[:6]
-    turns = [
-        replace(one, id=f"{at // 3}/{at % 3}", meta={**one.meta, "dialog_id": at // 3, "question_id": at % 3})
-        for at, one in enumerate(items)
-    ]
-    return refrozen(study_of(folder, turns, items[:1], dataset_name="rutie"))
-
-
-@pytest.mark.thorough
-def test_a_dialogue_that_was_left_for_too_long_goes_to_others_as_a_whole(tmp_path: Path, browser) -> None:
-    folder = two_dialogues(tmp_path / "study")
-    study = load_study(folder, "people")
-    with served_site(folder.path) as (address, paths):
-        context = browser.new_context(locale="ru-RU")
-        person = Visitor(context.new_page(), address)
-        person.begin(paths["people"] + "?worker_id=1")
-        first = study.tasks[study.numbers[person.task]].dialogue
-        person.choose("1")
-        person.send()
-        let_time_pass(folder)
-        second = Visitor(context.new_page(), address)
-        second.come(paths["people"] + "task")
-        other = study.tasks[study.numbers[second.task]]
-        assert other.turn == 1
-        assert other.dialogue != first
-        assert second.page.locator(".turns").count() == 0, "nothing of the lost dialogue is shown"
-        person.choose("1")
-        person.send()
-        assert person.heading == "Ответ не принят"
-        assert "передали другому участнику" in person.page.inner_text("main")
-        person.page.click("a.main")
-        person.page.wait_for_selector("form#item")
-        assert person.task == second.task
-    assert [row.counts for row in stored(folder)] == [False], (
-        "the answered turn of the lost dialogue does not count"
-    )
-
-
-def let_time_pass(folder: StudyFolder) -> None:
-    """Move the end of every task that is open into the past, as if nobody had answered for half an hour."""
-    state = live_state(folder.path)
-    for person in state.people.values():
-        for held in [*person.tasks.values()]:
-            if held.due is not None and held.state == "open":
-                person.tasks[held.task] = held._replace(due=1)
 
 
 DECLARED = """\
@@ -262,24 +212,6 @@ def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: 
         check.passed(5)
     study = load_study(folder, "people")
     assert {study.tasks[row.task].id: row.answer for row in stored(folder)} == given
-
-
-@pytest.mark.thorough
-def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen, browser) -> None:
-    folder = frozen("simplear")
-    with served_site(folder.path) as (address, paths):
-        person = Visitor(browser.new_context(locale="en-US").new_page(), address)
-        person.begin(paths["people"] + "?worker_id=1")
-        person.page.keyboard.type("-12")
-        person.press("Enter")
-        person.page.keyboard.type("twelve")
-        person.page.keyboard.press("Enter")
-        assert person.page.locator("#answer").evaluate("one => one.validity.patternMismatch")
-        person.page.fill("#answer", "12,5")
-        person.send()
-        person.page.fill("#answer", "−7")  # the minus sign of the hint
-        person.send()
-    assert [row.answer for row in stored(folder)] == ["-12", "12,5", "-7"]
 
 
 PROGRAM = "\n\n    имя = 'Ёлка'\n\tif имя:\n        return  имя\n    return \"\""

@@ -21,14 +21,7 @@ from merilo.site.annotator_steps import (
     read_instruction,
     save_answers,
 )
-from merilo.site.author_actions import (
-    DEEDS,
-    AuthorActions,
-    Change,
-    comments_table,
-    log_table,
-    open_invitations,
-)
+from merilo.site.author_actions import DEEDS, AuthorActions, Change, log_table, open_invitations
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import NewPeople, admit_from_platform, admit_invited
 from merilo.site.served_study import load_study
@@ -260,17 +253,6 @@ def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(frozen: Froz
     assert [one["what"] for one in logged(state)] == ["invited", "revoked"]
 
 
-def test_a_pause_is_recorded_once(frozen: Frozen) -> None:
-    state = served(frozen())
-    person = come_in(state)
-    by_author(state).set_paused(paused=True)
-    by_author(state).set_paused(paused=True)
-    assert next_task(state, person, 20) == "paused"
-    by_author(state).set_paused(paused=False)
-    assert isinstance(next_task(state, person, 20), ShownTask)
-    assert [one["what"] for one in logged(state)] == ["paused", "resumed"]
-
-
 def test_the_log_is_a_table_that_runs_no_formula(frozen: Frozen) -> None:
     state = served(frozen())
     person = come_in(state)
@@ -280,17 +262,6 @@ def test_the_log_is_a_table_that_runs_no_formula(frozen: Frozen) -> None:
         "time": "1970-01-01T00:00:00.009+00:00", "actor": "author", "what": "excluded", "person": person.pseudonym,
         "reason": "'=1+1, \"x\"", "facts": '{"places": 0}',
     }  # fmt: skip
-
-
-def test_comments_are_a_table_that_runs_no_formula(frozen: Frozen) -> None:
-    state = served(frozen())
-    assert len(comments_table(state).splitlines()) == 1
-    person = come_in(state)
-    answer(state, person, 1, "1", '=HYPERLINK("http://evil.example")')
-    row = comments_table(state).splitlines()[1]
-    assert row.endswith('"\'=HYPERLINK(""http://evil.example"")"')
-    assert person.pseudonym in row
-    assert "worker-77" not in row
 
 
 def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen) -> None:

@@ -2,13 +2,9 @@
 
 import random
 import re
-import signal
 import sqlite3
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from html import unescape
 from pathlib import Path
 
@@ -17,10 +13,10 @@ import pytest
 from command import merilo
 from every import every
 from site_in_process import hidden, opened_site, to_first_task, visiting
-from site_process import running_site, served_site
+from site_process import served_site
 from sqlalchemy import text
 
-from merilo.site.journal import Journal, ServerClock, database_url
+from merilo.site.journal import Journal, ServerClock
 from merilo.site.serving import invite_to_site, read_site
 from merilo.studies.study_folder import StudyFolder
 
@@ -108,58 +104,6 @@ def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None
 
 
 # Twice at once
-
-
-@pytest.mark.thorough
-def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person(frozen: Frozen) -> None:
-    folder = frozen()
-    ((_, link),) = invite_to_site(folder.path)
-    with served_site(folder.path) as (address, paths):
-        together = threading.Barrier(6)
-
-        def open_link(number: int) -> tuple[int, str]:
-            with httpx.Client(base_url=address, timeout=60) as client:
-                together.wait(60)
-                client.get(link)
-                token = hidden(client.get("/").text, "token")
-                for step in ("consent", "instruction"):
-                    client.post(f"{paths['people']}{step}", data={"token": token})
-                page = client.get(f"{paths['people']}task", follow_redirects=True).text
-                form = {
-                    "token": hidden(page, "token"),
-                    "task": hidden(page, "task"),
-                    "answer": str(number % 2),
-                }
-                return client.post(f"{paths['people']}task", data=form).status_code, form["task"]
-
-        with ThreadPoolExecutor(6) as pool:
-            got = list(pool.map(open_link, range(6)))
-    assert {status for status, _ in got} == {303}
-    assert len(read_site(folder.path).people) == 1
-    saved = answered(folder)
-    assert len({task for _, task, _ in saved}) == len(saved) == len({task for _, task in got})
-
-
-@pytest.mark.thorough
-def test_a_form_that_is_sent_many_times_at_once_is_one_answer(frozen: Frozen) -> None:
-    folder = frozen()
-    with served_site(folder.path) as (address, paths):
-        path = paths["people"]
-        with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client:
-            page = to_first_task(client, path, "1")  # type: ignore[arg-type]
-            form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
-            cookies = dict(client.cookies)
-        together = threading.Barrier(10)
-
-        def send(_: int) -> str:
-            with httpx.Client(base_url=address, cookies=cookies, timeout=60) as one:
-                together.wait(60)
-                return one.post(f"{path}task", data=form).headers["location"]
-
-        with ThreadPoolExecutor(10) as pool:
-            places = set(pool.map(send, range(10)))
-    assert places == {f"{path}task"}
-    assert [answer for _, _, answer in answered(folder)] == ["1"]
 
 
 # Time
@@ -251,96 +195,7 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
     assert [answer for _, _, answer in answered(folder)] == ["первый", typed.strip()]
 
 
-@pytest.mark.thorough
-def test_a_real_full_disk_loses_nothing_that_was_acknowledged(frozen: Frozen, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(small)], capture_output=True, check=False)  # fmt: skip
-    if mounted.returncode:
-        pytest.skip("a file system of limited size needs root and the right to mount")
-    folder = frozen("rudetox")
-    try:
-        database = f"sqlite:///{small / 'site.db'}"
-        acknowledged, refusals = [], 0
-        with running_site(folder.path, "--database", database) as (address, paths, _), ExitStack() as opened:
-            path = paths["people"]
-            people = []
-            for number in range(24):
-                client = opened.enter_context(
-                    httpx.Client(base_url=address, follow_redirects=True, timeout=60)
-                )
-                people.append(client)
-                for step in ("", "consent", "instruction"):
-                    page = client.get(f"{path}?worker_id={number}").text
-                    if step and 'name="token"' in page:
-                        client.post(path + step, data={"token": hidden(page, "token")})
-            for client in people:
-                page = client.get(f"{path}task").text
-                if 'name="task"' not in page:
-                    continue
-                form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "а" * 40_000}
-                got = client.post(f"{path}task", data=form, follow_redirects=False)
-                if got.status_code == 303:
-                    acknowledged.append(form["task"])
-                else:
-                    assert got.status_code == 503
-                    refused = client, form
-                    refusals += 1
-            assert refusals, "the disk was full"
-            assert acknowledged
-            subprocess.run(["mount", "-o", "remount,size=64m", str(small)], check=True)
-            client, form = refused
-            retried = client.post(f"{path}task", data=form, follow_redirects=False)
-            assert retried.status_code == 303, "it works again when there is space"
-        lengths = [answer for _, _, answer in answered(folder, database)]
-        journal = Journal(database_url(folder.path, database))
-        with journal.engine.connect() as connection:
-            assert connection.scalar(text("PRAGMA integrity_check")) == "ok"
-        journal.close()
-        assert len(lengths) == len(acknowledged) + 1
-        assert {len(one) for one in lengths} == {40_000}
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
-
-
 # Stops
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
-    frozen: Frozen, sent: int
-) -> None:
-    folder = frozen(overlap=8)
-    acknowledged: list[str] = []
-    begun = threading.Event()
-
-    def work(address: str, path: str, number: int) -> None:
-        with httpx.Client(base_url=address, follow_redirects=True, timeout=30) as client:
-            try:
-                page = to_first_task(client, path, str(number))  # type: ignore[arg-type]
-                while 'name="task"' in page:
-                    form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
-                    got = client.post(f"{path}task", data=form, follow_redirects=False)
-                    if got.status_code == 303:
-                        acknowledged.append(form["task"])
-                    if len(acknowledged) > 5:
-                        begun.set()
-                    page = client.get(f"{path}task").text
-            except httpx.HTTPError:
-                return
-
-    with running_site(folder.path) as (address, paths, process):
-        workers = [threading.Thread(target=work, args=(address, paths["people"], n)) for n in range(6)]
-        for one in workers:
-            one.start()
-        assert begun.wait(60)
-        process.send_signal(sent)
-        process.wait(60)
-        for one in workers:
-            one.join(60)
-    assert process.returncode in {0, -sent}
-    assert len(answered(folder)) >= len(acknowledged) > 5
 
 
 @pytest.mark.thorough

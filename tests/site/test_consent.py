@@ -178,12 +178,7 @@ def plain(page: Path) -> str:
 
 
 def test_the_freeze_names_what_the_consent_lacks_and_pay_below_the_minimum(frozen: Frozen) -> None:
-    study = with_consent(
-        frozen(),
-        **{
-            "per_page: 0.05": "minimum_per_hour: 3.0, per_page: 0.05",
-        },
-    )
+    study = with_consent(frozen(), **{"per_page: 0.05": "minimum_per_hour: 3.0, per_page: 0.05"})
     warnings = " ".join(merilo("study", "validate", study.path, "--json", "-").json["warnings"])
     assert "lack consent.purpose.en, consent.data, consent.kept" in warnings
     assert "people earn 1.50 USD an hour at 30 tasks an hour, below the minimum of 3.00" in warnings

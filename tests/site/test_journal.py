@@ -13,7 +13,7 @@ from command import merilo
 from postgres_server import PostgresServer, postgres_server
 from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
 from site_process import running_site
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, UsageError
@@ -67,41 +67,6 @@ def test_two_writers_would_collide_although_both_believed_to_be_the_only_one(
         other.append([LogEntry("a", EVENTS[1:])])
     assert [*journal.events("a")] == EVENTS, "the loser wrote nothing"
     other.close()
-
-
-def test_what_is_erased_is_in_no_file(tmp_path: Path) -> None:
-    journal = Journal(database_url(tmp_path, None))
-    assert journal.take()
-    secret = Event(8, "answered", "p1", 3, '{"answer":"my secret text"}')
-    journal.append(
-        [
-            LogEntry(
-                "a", [Event(5, "came", "p2"), secret, Event(9, "invited", data='{"hash":"h1","name":"Jane"}')]
-            )
-        ]
-    )
-    journal.append([LogEntry("a", [Event(10, "erased")], "p1", frozenset({"h1"}))])
-    assert [event.kind for event in journal.events("a")] == ["came", "erased row", "erased row", "erased"]
-    for file in tmp_path.glob("site.db*"):
-        content = file.read_bytes()
-        assert b"my secret text" not in content, file.name
-        assert b"Jane" not in content, file.name
-    journal.close()
-
-
-@pytest.mark.parametrize("table", ["CREATE TABLE notes (a)", "CREATE TABLE event (a)"])
-def test_a_database_of_another_program_is_refused(tmp_path: Path, table: str) -> None:
-    url = database_url(tmp_path, None)
-    with create_engine(url).begin() as connection:
-        connection.execute(text(table))
-    with pytest.raises(DataError, match="belongs to another program"):
-        Journal(url)
-
-
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "site.db").write_bytes(b"x" * 5000)
-    with pytest.raises((InputError, DataError), match=r"site\.db"):
-        Journal(database_url(tmp_path, None))
 
 
 def test_a_second_server_is_refused_until_the_first_has_ended(frozen: Frozen, database: str) -> None:

@@ -89,7 +89,3 @@ def test_scripts_and_styles_are_sent_once(browser: TestClient) -> None:
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
     assert browser.get("/static/other.js").status_code == 404
-
-
-def test_a_server_answers_that_it_runs(browser: TestClient) -> None:
-    assert browser.get("/health").status_code == 204

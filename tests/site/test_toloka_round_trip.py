@@ -316,18 +316,6 @@ def test_answers_of_the_site_and_of_toloka_give_the_same_baseline_to_the_byte(
         assert same_but_for_the_platform(site / "baseline", toloka / "baseline")
 
 
-@pytest.mark.thorough
-def test_folders_to_publish_differ_only_where_they_name_the_platform(tmp_path: Path) -> None:
-    site, toloka = both_ways(tmp_path, SHAPES["labels"])
-    for one in (site, toloka):
-        with chdir(one.parent):
-            done("report", "study", "--out", "hb")
-    assert same_but_for_the_platform(site.parent / "hb", toloka.parent / "hb")
-    for name in ("human_baseline_ru.md", "cost_ru.md"):
-        assert b"Toloka" in (toloka.parent / "hb" / name).read_bytes()
-        assert b"Toloka" not in (site.parent / "hb" / name).read_bytes()
-
-
 def test_one_other_answer_gives_another_baseline(tmp_path: Path) -> None:
     """So the comparison of the other tests can fail."""
     site, toloka = both_ways(tmp_path, SHAPES["labels"])

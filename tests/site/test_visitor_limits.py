@@ -7,12 +7,7 @@ from fastapi import Request
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
 
 from merilo.site.serving import invite_to_site
-from merilo.site.visitor_limits import (
-    SteadyLimit,
-    VisitorLimits,
-    address_of,
-    is_here,
-)
+from merilo.site.visitor_limits import SteadyLimit, VisitorLimits, address_of, is_here
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.usefixtures("both_databases")

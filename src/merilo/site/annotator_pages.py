@@ -145,10 +145,7 @@ _NEED_NOT_WAIT: Final = Text("You need not wait: your part may end here.")
 
 #: Heading and text of the page for a person who gets no more tasks, by the stage.
 _ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
-    "declined": (
-        Text("You do not take part"),
-        Text("You did not agree to take part, so you get no tasks."),
-    ),
+    "declined": (Text("You do not take part"), Text("You did not agree to take part, so you get no tasks.")),
     "refused": (
         Text("Training not passed"),
         Text(

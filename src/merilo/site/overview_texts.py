@@ -226,10 +226,7 @@ def _assumed(status: SiteStatus, more: int) -> Text:
         parts.append(Text("The end assumes that answers go on coming as in the last {time}.", time=time))
     if status.final_pay is not None:
         parts.append(
-            Text(
-                "The cost is the pay for all answers until now and, by the plan, for {n:,} more.",
-                n=more,
-            )
+            Text("The cost is the pay for all answers until now and, by the plan, for {n:,} more.", n=more)
         )
         commission = status.study.arm.pay.commission
         parts.append(
