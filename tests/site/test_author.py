@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from html import unescape
+from typing import Any
 
 import httpx
 import pytest
@@ -17,7 +19,7 @@ from site_process import running_site
 from starlette.routing import BaseRoute, Route
 
 from merilo.errors import UsageError
-from merilo.site import author
+from merilo.site import author, status
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import collect_answers, paid_people
 from merilo.site.app import make_app
@@ -25,6 +27,7 @@ from merilo.site.author import author_secret
 from merilo.site.author_actions import ORDERS, SECRET_HEADER
 from merilo.site.served_study import ServedStudy
 from merilo.site.serving import collect_counts, read_site
+from merilo.site.status import SiteStatus
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
@@ -235,7 +238,6 @@ def test_what_another_process_does_is_shown(
     client: TestClient, site: AnnotationSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("merilo.site.status.REST", 0.0)
-    monkeypatch.setattr("merilo.site.status.PATIENCE", 60.0)
     _, name = person_at_work(client, site)
     assert "excluded: 1" not in client.get(home(site)).text
     order = {
@@ -360,3 +362,23 @@ def test_people_are_sorted_by_links_and_a_long_table_is_shown_on_request(
     monkeypatch.setattr(author, "LISTED", 1)
     assert order("") == names[1:]
     assert order("all=1") == names[::-1]
+
+
+def test_the_first_look_at_a_large_study_does_not_wait_for_the_agreement(
+    client: TestClient, site: AnnotationSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, name = person_at_work(client, site, 3)
+    computed, ends = status.site_status, threading.Event()
+
+    def slow(*given: Any, **more: Any) -> SiteStatus:
+        ends.wait(60)
+        return computed(*given, **more)
+
+    monkeypatch.setattr(status, "site_status", slow)
+    monkeypatch.setattr(status, "PATIENCE", 0.05)
+    page = client.get(home(site)).text
+    assert "being computed" in page
+    assert name in page
+    ends.set()
+    monkeypatch.setattr(status, "PATIENCE", 60.0)
+    assert "being computed" not in client.get(home(site)).text

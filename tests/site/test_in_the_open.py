@@ -268,6 +268,11 @@ def test_a_replaced_link_ends_the_sessions_that_it_opened(frozen: Frozen) -> Non
         assert client.get(f"/i/{code}", follow_redirects=False).status_code == 303
         assert "instruction" in str(client.get(state.study.path).url)
         assert len(state.people) == 1
+        log = str([*site.journal.events(state.study.key)])
+        assert "invited" in log
+        assert not [text for text in (code, link[3:], code.replace("-", "")) if text in log], (
+            "hashes alone are kept"
+        )
 
 
 def test_an_https_address_without_a_proxy_is_named_at_start(frozen: Frozen) -> None:

@@ -165,6 +165,8 @@ def _work_texts(status: SiteStatus) -> dict[str, object]:
 def _agreement(site_status: SiteStatus) -> Text:
     """Krippendorff's alpha, or why there is none."""
     status = site_status.status
+    if status is None and site_status.counts.answered:
+        return Text("being computed: reload the page in a while")
     if status is None or not status.answers:
         return Text("not defined yet: there are no answers")
     if status.alpha is not None:

@@ -9,8 +9,9 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, sqrt
+from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ HASTY_FACTOR: Final = 3.0
 #: A computation is repeated at the earliest after so many times its own duration.
 REST: Final = 20.0
 
-#: Seconds that a page waits for a new computation while there is an earlier one.
+#: Seconds that a page waits for a new computation.
 PATIENCE: Final = 0.3
 
 
@@ -250,28 +251,22 @@ class Worker(NamedTuple):
     last_seen: int
 
 
-def read_people(state: State, answers: pl.DataFrame) -> list[Worker]:
-    """Read the people of a study, those with most answers first.
-
-    Args:
-        state: the study.
-        answers: its answers, from `read_answers`.
-    """
-    test = (pl.col("task") < state.rules.tests) & ~pl.col("skipped")
+def read_people(state: State) -> list[Worker]:
+    """Read the people of a study, those with most answers first."""
     work = {
-        row["pseudonym"]: row
-        for row in answers.group_by("pseudonym")
-        .agg(tests=test.sum(), n=pl.len(), seconds=pl.col("seconds").median())
-        .iter_rows(named=True)
+        person.id: [
+            person.tasks[task].seconds or 0.0
+            for task in person.order
+            if person.tasks[task].state == "answered"
+        ]
+        for person in state.people.values()
     }
-    judged = [row["seconds"] for row in work.values() if row["n"] >= ENOUGH_ANSWERS]
-    fastest = (
-        min(HASTY_SECONDS, float(np.median(judged)) / HASTY_FACTOR) if len(judged) >= ENOUGH_PEOPLE else 0.0
-    )
-    reward, nothing = answer_reward(state.study), {"tests": 0, "n": 0, "seconds": None}
-    people = []
+    judged = [median(seconds) for seconds in work.values() if len(seconds) >= ENOUGH_ANSWERS]
+    fastest = min(HASTY_SECONDS, median(judged) / HASTY_FACTOR) if len(judged) >= ENOUGH_PEOPLE else 0.0
+    reward, people = answer_reward(state.study), []
     for person in state.people.values():
-        own = work.get(person.pseudonym, nothing)
+        seconds = median(work[person.id]) if work[person.id] else None
+        count = len(work[person.id])
         people.append(
             Worker(
                 pseudonym=person.pseudonym,
@@ -279,12 +274,14 @@ def read_people(state: State, answers: pl.DataFrame) -> list[Worker]:
                 external=person.external if person.source != "link" else None,
                 stage=person.stage,
                 reason=person.reason if person.stage == "excluded" else None,
-                answers=own["tests"],
+                answers=sum(
+                    state.rules.is_test(task) and person.tasks[task].is_answer for task in person.order
+                ),
                 controls=person.controls,
                 controls_right=person.controls_right,
-                seconds=own["seconds"],
-                hasty=own["n"] >= ENOUGH_ANSWERS and own["seconds"] <= fastest,
-                earned=None if reward is None else round(own["n"] * reward, 6),
+                seconds=seconds,
+                hasty=count >= ENOUGH_ANSWERS and seconds is not None and seconds <= fastest,
+                earned=None if reward is None else round(count * reward, 6),
                 last_seen=person.last_seen,
             )
         )
@@ -345,7 +342,7 @@ class SiteStatus:
         """The pay of all answers so far; `None` while the pay is not decided."""
         if self.study.arm.pay.per_page is None:
             return None
-        return 0.0 if self.paid is None else self.paid.total
+        return round(sum(worker.earned or 0.0 for worker in self.people), 6)
 
     @property
     def final_pay(self) -> float | None:
@@ -360,6 +357,22 @@ class SiteStatus:
         """The pay by the plan with the platform's commission; `None` while the pay is not decided."""
         pay = arm_figures(self.study.arm, self.study.folder.plan).pay
         return None if pay is None else pay * (1 + (self.study.arm.pay.commission or 0.0))
+
+
+def quick_status(state: State, now: int) -> SiteStatus:
+    """Tell how a served study stands, without agreement, pay and time, which take long."""
+    rows = (row for person in state.people.values() for row in person.tasks.values() if row.counts)
+    times = [row.answered for row in rows if row.state == "answered"]
+    return SiteStatus(
+        study=state.study,
+        at=now,
+        counts=read_counts(state),
+        status=None,
+        paid=None,
+        times=np.array(times, dtype=np.int64),
+        people=read_people(state),
+        came=count_people(state, now),
+    )
 
 
 def site_status(state: State, now: int, *, estimate: bool = False) -> SiteStatus:
@@ -379,17 +392,7 @@ def site_status(state: State, now: int, *, estimate: bool = False) -> SiteStatus
             status = status_of(study.folder, study.arm_name, responses, estimate=estimate)
         except DataError:  # every answer is blank
             status = None
-    holding = table.filter(pl.col("counts") & (pl.col("task") < study.rules.tests))
-    return SiteStatus(
-        study=study,
-        at=now,
-        counts=read_counts(state),
-        status=status,
-        paid=_paid(study, table),
-        times=holding["answered"].to_numpy(),
-        people=read_people(state, table),
-        came=count_people(state, now),
-    )
+    return replace(quick_status(state, now), status=status, paid=_paid(study, table))
 
 
 def _paid(study: ServedStudy, table: pl.DataFrame) -> Cost | None:
@@ -429,7 +432,7 @@ class Statuses:
         self._kept.pop(study.key, None)
 
     async def of(self, study: ServedStudy) -> SiteStatus:
-        """Return the status; an earlier one if a new one is not due or takes too long.
+        """Return the status; if a new one is not due or takes too long, an earlier one, or a quick one.
 
         Raises:
             RefusedRequestError: the database cannot be read.
@@ -437,10 +440,11 @@ class Statuses:
         latest = self._kept.setdefault(study.key, _Kept())
         if latest.task is None or (latest.task.done() and time.monotonic() >= latest.due):
             latest.task = asyncio.create_task(self._compute(study, latest))
-        await asyncio.wait({latest.task}, timeout=None if latest.found is None else PATIENCE)
+        await asyncio.wait({latest.task}, timeout=PATIENCE)
         if latest.task.done():
             latest.task.result()
-        assert latest.found is not None  # noqa: S101 - the computation has ended
+        if latest.found is None:
+            return quick_status(self._site.states[study.key], self._site.clock.now())
         return latest.found
 
     async def _compute(self, study: ServedStudy, latest: _Kept) -> None:
