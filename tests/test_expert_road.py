@@ -27,8 +27,8 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 
 from merilo.items import Item, Split, write_splits
 from merilo.reports.study_baseline import study_baseline
-from merilo.site.allocation import SentAnswer
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     answer_training,
     consent,

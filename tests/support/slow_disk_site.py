@@ -10,14 +10,14 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, event
 
-from merilo.site import writer
+from merilo.site import journal
 from merilo.site.serving import serve_study
 
 
 def main(study: str, port: str, seconds: str, group: str, database: str = "") -> None:
     delay = float(seconds)
     if int(group):
-        writer.GROUP = int(group)
+        journal.GROUP = int(group)
     if delay:
 
         @event.listens_for(Engine, "commit")
