@@ -483,7 +483,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "004.10": (_POINTS + "matching_counts_positions",),
     "004.11": (_POINTS + "a_complete_variant_is_thirty_items_and_34_points", _POINTS + "the_norm_is_the_mean_over_variants"),
     "004.12": (_POINTS + "incomplete_variants_and_those_nobody_sat_do_not_count",),
-    "004.13": ("cli/test_score_command.py::test_the_official_figure_of_people_is_points_of_34",),
+    "004.13": ("datasets/test_catalogue.py::test_the_published_figures_are_in_the_catalogue",),
 }
 # fmt: on
 
