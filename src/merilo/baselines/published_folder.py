@@ -172,7 +172,7 @@ def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discre
     discrepancies = [*_differing(read_json(place / BASELINE_FILE), content, "")]
     for name, table in tables(baseline).items():
         discrepancies += _differing_cells(place, name, table)
-    return [*discrepancies, *_changed(place)]
+    return [*_changed(place), *discrepancies]  # a changed file is the cause of other differences
 
 
 def _differing(published: Json, recomputed: Json, name: str) -> Iterator[Discrepancy]:

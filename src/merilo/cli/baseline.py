@@ -97,9 +97,11 @@ def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, 
             facts,
         )
 
-        show_sections(
-            [*facts(PlannedBaseline(computed), *(() if details else ("result",))), *arm_sections(computed)]
-        )
+        planned = PlannedBaseline(computed)
+        sections = facts(planned, *(() if details else ("result",)))
+        if not details and computed.doubtful is not None and computed.doubtful.height:
+            sections += [section._replace(tables=()) for section in facts(planned, "doubtful")]
+        show_sections([*sections, *arm_sections(computed)])
         if computed.gold is None:
             say(Text("there is no metric without gold answers: add --gold FILE"))
         if out:

@@ -94,13 +94,18 @@ def people_and_models_compared(
         emit_json(comparison.to_json(), json_to)
     if out is not None:
         write_text(out, _rendered(comparison, _FORMS[out.suffix.lower()]))
-    elif json_to != "-":
+    if json_to != "-":
         from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
         from merilo.reports.comparison_page import sections  # noqa: PLC0415
         from merilo.reports.table import print_sections  # noqa: PLC0415
 
-        print_sections(sections(comparison, narrow=True)[:1], Console(highlight=False))
+        opening = sections(comparison, narrow=True)[:1]
+        if out is not None:
+            opening = [section._replace(tables=()) for section in opening]
+        print_sections(opening, Console(highlight=False))
+    if out is not None:
+        say(Text("the comparison: {file}", file=out))
     for finding in comparison.findings:
         say(finding.sentence)
     return 0

@@ -64,7 +64,7 @@ def _lines(discrepancies: Sequence[Discrepancy], taken: Sequence[str]) -> Iterat
             recomputed=_shown(discrepancy.recomputed),
         )
     if len(discrepancies) > _MOST:
-        yield Text("and {n:,} more (--json lists all)", n=len(discrepancies) - _MOST)
+        yield Text("and {n:,} more (--json FILE lists all)", n=len(discrepancies) - _MOST)
     if discrepancies:
         yield Text("NOT verified: {n:# difference|# differences}", n=len(discrepancies))
     else:
