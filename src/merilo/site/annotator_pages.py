@@ -584,39 +584,6 @@ class _Visit:
         person = await self.person()
         return self.consent(person) if person and person.stage == "declined" else self.go()
 
-    async def change_language(self) -> Response:
-        """Change the language of the person's pages, and stay on the page."""
-        form, now = await self.form(), self.site.clock.now()
-        chosen, page = field(form, "language"), field(form, "page")
-        if chosen in self.study.languages:
-            await self.step(lambda state, person: steps.set_language(state, person, chosen, now))
-        return self.go(page if page in _PAGES else "")
-
-    async def leave(self) -> Response:
-        """Let this device forget the person."""
-        await self.form()
-        forgotten = Text("This device has forgotten you. To go on, open your link again.")
-        response = self.notice(_LEFT, [forgotten])
-        set_cookie(self.request, response, f"{VisitorCookies.PERSON}-{self.study.key}", "", seconds=0)
-        response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
-        return response
-
-    async def pause(self) -> Response:
-        """Return the page of a break, or one that says why an answer was not taken."""
-        person = await self.person()
-        if person is None:
-            return self.go()
-        heading, text, button = _NOTES.get(self.request.query_params.get("note", ""), _NOTES[""])
-        to = f"{self.base}/{'task' if person.answers_tasks else ''}"
-        return self.notice(heading, [text], person=person, button=button, to=to)
-
-    async def media(self) -> Response:
-        """Return a file of a task."""
-        name = self.request.path_params["name"]
-        if not self.sender or name not in self.study.media:
-            raise RefusedRequestError(404, "not_found")
-        return FileResponse(self.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
-
     def _stage(self, person: Person, completion: Completion | None) -> Response:
         """Return the page of a person's stage."""
         if person.stage == "consent":
@@ -644,6 +611,43 @@ class _Visit:
             "declare": asked and person.declared is None,
             "declared": asked and person.declared is not None,
         }
+
+
+async def _change_language(here: _Visit) -> Response:
+    """Change the language of the person's pages, and stay on the page."""
+    form, now = await here.form(), here.site.clock.now()
+    chosen, page = field(form, "language"), field(form, "page")
+    if chosen in here.study.languages:
+        await here.step(lambda state, person: steps.set_language(state, person, chosen, now))
+    return here.go(page if page in _PAGES else "")
+
+
+async def _leave(here: _Visit) -> Response:
+    """Let this device forget the person."""
+    await here.form()
+    forgotten = Text("This device has forgotten you. To go on, open your link again.")
+    response = here.notice(_LEFT, [forgotten])
+    set_cookie(here.request, response, f"{VisitorCookies.PERSON}-{here.study.key}", "", seconds=0)
+    response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
+    return response
+
+
+async def _pause(here: _Visit) -> Response:
+    """Return the page of a break, or one that says why an answer was not taken."""
+    person = await here.person()
+    if person is None:
+        return here.go()
+    heading, text, button = _NOTES.get(here.request.query_params.get("note", ""), _NOTES[""])
+    to = f"{here.base}/{'task' if person.answers_tasks else ''}"
+    return here.notice(heading, [text], person=person, button=button, to=to)
+
+
+async def _media(here: _Visit) -> Response:
+    """Return a file of a task."""
+    name = here.request.path_params["name"]
+    if not here.sender or name not in here.study.media:
+        raise RefusedRequestError(404, "not_found")
+    return FileResponse(here.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
 
 
 #: A step of a person, with the sent form and the time.
@@ -682,13 +686,13 @@ _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]
     ("GET", "/training/{task}"): _Visit.feedback,
     ("GET", "/task"): lambda here: here.show("task"),
     ("POST", "/task"): lambda here: here.take("task"),
-    ("GET", "/pause"): _Visit.pause,
+    ("GET", "/pause"): _pause,
     ("POST", "/declaration"): _after(
         lambda state, person, form, now: steps.declare(state, person, field(form, "declared"), now)
     ),
-    ("POST", "/language"): _Visit.change_language,
-    ("POST", "/leave"): _Visit.leave,
-    ("GET", "/media/{name}"): _Visit.media,
+    ("POST", "/language"): _change_language,
+    ("POST", "/leave"): _leave,
+    ("GET", "/media/{name}"): _media,
 }
 
 
