@@ -65,6 +65,13 @@ const begin = (gone) => {
     });
   }
 
+  const on = document.getElementById("on"); // after feedback, Enter goes on wherever the focus is
+  if (on) document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.repeat || event.target.closest("a, button, input")) return;
+    event.preventDefault();
+    on.click();
+  }, { signal: gone });
+
   const form = document.getElementById("item");
   if (!form) return;
   const status = document.getElementById("status");
