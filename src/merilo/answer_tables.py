@@ -72,6 +72,10 @@ class ItemAnswer(NamedTuple):
     rule: str = ""
 
 
+class OtherColumnsError(InputError):
+    """A file is no table of answers by item: it has no column of ids or of answers."""
+
+
 def read_item_answers(path: Path, *, replies: bool = False) -> Iterator[ItemAnswer]:
     """Read a file of answers in the order of the file.
 
@@ -187,7 +191,7 @@ def _of_table(path: Path, *, replies: bool) -> Iterator[ItemAnswer]:
     name_of = {_bare(name): name for name in reversed(table.columns)}
     id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
     if id_name is None or answer_name is None:
-        raise InputError(
+        raise OtherColumnsError(
             f"needs columns 'id' and 'answer'; it has {listed(table.columns)[:200]}", file=path, row=1
         )
     samples, finishes, options = (

@@ -260,6 +260,8 @@ def refuse_other_items(people: Crowd, model: Samples) -> None:
         )
     if model.log and (lost := model.log.failed):
         reasons.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
+    if model.log and model.log.source and without:
+        reasons += model.log.source.lost
     if model.unasked:
         reasons.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if others:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from merilo.answer_tables import ItemAnswer, item_answer, read_item_answers
+from merilo.answer_tables import ItemAnswer, OtherColumnsError, item_answer, read_item_answers
 from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.crowd import Crowd
-from merilo.datasets import CATALOGUE, Answer, Dataset
+from merilo.baselines.pool_items import items_of_pool
+from merilo.datasets import Answer, Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.estimate import Finding
@@ -230,31 +231,30 @@ def log_file(path: Path, crowd: Crowd) -> Path:
 
 
 def _named_items(crowd: Crowd) -> dict[str, Item]:
-    return dict(zip(crowd.names, crowd.items, strict=True))
+    """Return the items by id; those of a pool in the dataset's fields if they have them, for any of its prompts."""
+    items = tuple(replace(item, id=name) for name, item in zip(crowd.names, crowd.items, strict=True))
+    if crowd.declaration.fields and not any(item.instruction for item in items):
+        own = items_of_pool(crowd.declaration, items)
+        items = tuple(replace(item, instruction="") for item in own or items)
+    return dict(zip(crowd.names, items, strict=True))
 
 
 def _declared(crowd: Crowd) -> Dataset:
-    """Return the declaration of the baseline's dataset.
+    """Return the declaration of the baseline's dataset: the one by which `merilo score` reads a log of it.
 
-    Outside the catalogue, a dataset without labels of its own has its gold answers as labels if they are few, and
-    integers as answers if all gold answers are integers.
+    Without a declaration, the labels are the gold answers if they are few, and the answers integers if all gold answers
+    are integers.
     """
     plain = crowd.declaration
-    if plain.name in CATALOGUE:
-        return CATALOGUE[plain.name]
-    labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
-    kind: AnswerKind = "choice" if plain.answer.kind == "label" else plain.answer.kind
-    if kind == "choice" and not 2 <= len(labels) <= MOST_CLOSED_LABELS:
-        whole = plain.answer.kind == "label" and all(map(_INTEGER.fullmatch, labels))
-        kind = "integer" if whole else "text"
-    answer = Answer(
-        kind=kind,
-        labels=labels if kind in {"choice", "criteria"} else (),
-        criteria=plain.answer.criteria,
-        alternatives=plain.answer.alternatives if kind == "text" else None,
-    )
     name = plain.name or "these items"
-    return Dataset(name=name, title=name, answer=answer, metrics=plain.metrics)
+    named = replace(plain, name=name, title=plain.title or name)
+    if plain.answer.kind != "label":
+        return named
+    labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
+    if 2 <= len(labels) <= MOST_CLOSED_LABELS:
+        return replace(named, answer=Answer(kind="choice", labels=labels))
+    kind: AnswerKind = "integer" if all(map(_INTEGER.fullmatch, labels)) else "text"
+    return replace(named, answer=Answer(kind=kind))
 
 
 def _samples(path: Path, record: ItemAnswer) -> Iterator[tuple[str, str]]:
@@ -427,6 +427,26 @@ def checked_paths(paths: Sequence[Path]) -> None:
             raise InputError("is an empty folder", file=shown(path))
         if not path.exists():
             raise InputError("does not exist", file=shown(path))
+
+
+def refuse_annotation(paths: Sequence[Path]) -> None:
+    """Refuse a table that is no model's answers; people's answers look like this.
+
+    Raises:
+        InputError: a table has no column of ids or of answers.
+    """
+    for path in paths:
+        if (
+            not path.is_file()
+            or path.suffix.lower() in {".json", ".jsonl", ".ndjson"}
+            or is_harness_log(path)
+        ):
+            continue
+        try:
+            next(iter(read_item_answers(path)), None)
+        except OtherColumnsError as error:
+            people = f"if people gave these answers, 'merilo baseline {shown(path)}' makes a baseline of them"
+            raise InputError(f"{error.message}; {people}", file=shown(path), row=1) from error
 
 
 def dataset_key(crowd: Crowd) -> str:

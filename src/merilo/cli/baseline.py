@@ -123,6 +123,8 @@ def _finish_models(computed: Baseline, *, printed: bool) -> None:
         print_sections(sections(Comparison(rows=computed.models), narrow=True), Console(highlight=False))
     if computed.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
+    for sentence in computed.beside_models.limits if computed.beside_models else ():
+        say(sentence)
     for echo in computed.echoes if printed else ():
         if not echo.reason:
             show(echo.sentence())

@@ -42,8 +42,18 @@ def dataset(name: str) -> Dataset:
 
     if is_folder_dataset(path):
         return folder_dataset(path)[0]
+    raise UsageError(f"there is no dataset '{name}': {_hint(path)}")
+
+
+def _hint(path: Path) -> str:
+    """Say what the user may have meant by the name of a dataset that does not exist."""
+    if path.is_file():
+        return f"it is a file; if it holds the items, 'merilo datasets new {path}' writes their declaration"
+    if beside := next(
+        (file for suffix in (".yaml", ".yml") if (file := Path(f"{path}{suffix}")).is_file()), None
+    ):
+        return f"did you mean {beside}?"
     from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name
 
-    near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' lists them all"
-    raise UsageError(f"there is no dataset '{name}': {hint}")
+    near = get_close_matches(str(path).lower(), CATALOGUE, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' lists them all"

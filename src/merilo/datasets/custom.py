@@ -110,7 +110,9 @@ def read_yaml(path: Path) -> object:
         InputError: the file cannot be read, is too large, or is not such YAML.
     """
     try:
-        if path.exists() and not path.is_file():
+        if not path.exists():
+            raise InputError("there is no such file", file=path)
+        if not path.is_file():
             raise InputError("is not a file", file=path)
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(f"is larger than {_LARGEST_FILE} bytes", file=path)

@@ -37,6 +37,8 @@ _KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
 
 #: The items of a baseline, in its folder beside its record.
 BASELINE_ITEMS: Final = "raw/items.jsonl"
+#: The declaration of their dataset, if it is not of the catalogue.
+BASELINE_DECLARATION: Final = "raw/dataset.yaml"
 _BASELINE_RECORD: Final = "baseline.json"
 
 #: What the record of a run names in place of their file.
@@ -276,7 +278,9 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
         InputError: a file is missing or cannot be read.
     """
     if not datasets and data is not None and _is_baseline(data):
-        datasets = list(filter(None, [text_at(read_json(data / _BASELINE_RECORD), "dataset")]))
+        own = data / BASELINE_DECLARATION
+        known = str(own) if own.is_file() else text_at(read_json(data / _BASELINE_RECORD), "dataset")
+        datasets = [known] if known else []
     if not datasets:
         raise UsageError("name at least one dataset", field=argument("datasets"))
     sources: list[ItemSource] = []

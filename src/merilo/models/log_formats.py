@@ -94,7 +94,8 @@ class Source:
         prompts_checked: rows whose prompt was compared with the dataset's.
         other_prompt: the id of the first item with another prompt.
         asked: what the log says about how the model was asked: `shots`, `system_prompt`, `temperature`, `token_limit`.
-        notes: other sentences for the reader.
+        lost: sentences on answers that the file lacks.
+        notes: these and other sentences for the reader.
     """
 
     harness: str
@@ -110,6 +111,7 @@ class Source:
     prompts_checked: int = 0
     other_prompt: str | None = None
     asked: dict[str, Json] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from math import isnan
@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from merilo.answer_tables import ItemAnswer, holds_replies, read_item_answers
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
+from merilo.datasets.rendering import (
+    bare_parts,
+    group,
+    harness_prompts,
+    offered_labels,
+    option_fields,
+    render,
+)
+from merilo.datasets.rendering import prompts as dataset_prompts
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.asking import FINISHES, ModelReply
@@ -223,6 +231,7 @@ def _matched(source: Source, rows: Iterable[LogRow], file: Path, finder: ItemFin
             choices.add(row, item, order)
         table_rows.append(_table_row(row, name, offered_labels(item, declared), order))
     _refuse_unmatched(source, file, declared)
+    source.lost = (*source.notes,)
     source.notes += choices.notes()
     return Replies(declared, pl.DataFrame(table_rows, schema=schema()), source)
 
@@ -531,10 +540,13 @@ def _pieces(text: str) -> Iterator[str]:
 def known_prompts(item: Item, declared: Dataset) -> list[str]:
     """Return the prompts of an item without white space: with its instruction, and bare after solved items.
 
-    Empty if it has none.
+    An item without an instruction may have been asked by any prompt of its dataset. Empty if it has none.
     """
-    prompts = [_rendered(item, declared)] if item.instruction != "" else []
-    harness = harness_prompts(declared)
+    own, harness = [item.instruction], harness_prompts(declared)
+    if item.instruction == "":
+        with suppress(MeriloError):
+            own = [*range(len(dataset_prompts(declared).get(group(item, declared), ())))]
+    prompts = [_rendered(replace(item, instruction=text), declared) for text in own if text != ""]
     with suppress(MeriloError):
         prompts.append(squeezed("".join(map(str, bare_parts(item, declared)))))
     with suppress(MeriloError):
@@ -660,15 +672,20 @@ class LogChoices:
         declared: the dataset.
         file: the log, for messages.
         foreign: the choices of the first row whose choices are neither the labels nor texts of options.
+        differing: whether other rows have other such choices.
         known: of the rows whose order is known, how many agree with the item on the right answer.
         assumed: of the rows whose choices stand for the labels by their names or in their order, the same.
+        unconfirmed: how many rows with a prompt tell neither the order nor a right answer, although letters or numbers
+            before options are the labels.
     """
 
     declared: Dataset
     file: Path
     foreign: tuple[str, ...] = ()
+    differing: bool = False
     known: Counter[bool] = field(default_factory=Counter)
     assumed: Counter[bool] = field(default_factory=Counter)
+    unconfirmed: int = 0
 
     def add(self, row: LogRow, item: Item, order: SeenOrder) -> None:
         """Check the choices of a row.
@@ -685,6 +702,8 @@ class LogChoices:
             and (right := _right_label(row, order, labels)) is not None
         ):
             (self.known if order.known else self.assumed)[right == gold] += 1
+        elif not order.known and order.named and row.prompt and self._marks_options(labels):
+            self.unconfirmed += 1
         # Of an item that offers fewer labels than others, the choices are a series in its order.
         if (
             not (order.known or order.named)
@@ -692,6 +711,11 @@ class LogChoices:
             and len(labels) == len(self.declared.answer.labels)
         ):
             self.foreign = self.foreign or order.names
+            self.differing = self.differing or self.foreign != order.names
+
+    def _marks_options(self, labels: Sequence[str]) -> bool:
+        """Check whether labels stand before options, so that they mean nothing without them."""
+        return bool(option_fields(self.declared)) or (_is_series(labels) and not labels[0].isdecimal())
 
     def notes(self) -> list[str]:
         """Return what a reader must know of the choices.
@@ -702,8 +726,7 @@ class LogChoices:
         if self.assumed[False] > (1 - _AGREEING) * self.assumed.total():
             raise DataError(
                 f"in {self.assumed[False]} of {self.assumed.total()} rows the log counts another label as right than "
-                "the item's gold answer, and its prompts do not show in which order the model saw the options: give "
-                "the replies as a table (id, reply, options)",
+                f"the item's gold answer, and {self._unknown_order()}",
                 file=self.file,
             )
         notes, agreeing = [], self.known + self.assumed
@@ -712,15 +735,40 @@ class LogChoices:
                 f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
                 "gold answer: one of them is another version"
             )
+        if self.unconfirmed:
+            notes.append(
+                f"in {self.unconfirmed} rows no right answer confirms which label means which option, and "
+                f"{self._unknown_order()}; here the labels are taken to mean the same as the items'"
+            )
         if self.foreign:
-            pairs = zip(self.foreign, self.declared.answer.labels, strict=True)
-            meanings = listed([f"{choice.strip()!r} is {label}" for choice, label in pairs])
             if not (self.assumed or _is_series(self.foreign)):
                 raise DataError(
-                    f"compares choices that are no labels of the dataset ({listed([*map(repr, self.foreign)])}), and "
+                    f"compares choices that are no labels of the dataset ({'first: ' if self.differing else ''}"
+                    f"{listed([*map(repr, self.foreign)])}), and "
                     "no right answers tell which choice is which label: name the choices like the labels, or give the "
                     "replies as a table (id, reply)",
                     file=self.file,
                 )
-            notes.append(f"the choices are not the dataset's labels; by their order, {meanings}")
+            notes.append(f"the choices are not the dataset's labels; by their order, {self._meanings()}")
         return notes
+
+    def _meanings(self) -> str:
+        """Say which choice is which label: by its name, or by its place if rows have different choices."""
+        names = [*map(repr, self.foreign)]
+        if self.differing:
+            names = [f"choice {place}" for place, _ in enumerate(names, start=1)]
+        return listed(
+            [f"{name} is {label}" for name, label in zip(names, self.declared.answer.labels, strict=True)]
+        )
+
+    def _unknown_order(self) -> str:
+        """Say why the order is not known, and how to give it."""
+        if not option_fields(self.declared):
+            return (
+                "the items have no fields of options, which would show in which order the model saw them: name them in "
+                "a declaration of the dataset, and make the baseline or score the answers with it"
+            )
+        return (
+            "its prompts do not show in which order the model saw the options: give the replies as a table (id, reply, "
+            "options)"
+        )

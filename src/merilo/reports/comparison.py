@@ -23,6 +23,7 @@ from merilo.baselines.model_answers import (
     is_baseline,
     named_answers,
     read_model,
+    refuse_annotation,
     run_outcomes,
 )
 from merilo.baselines.model_echoes import echoes_or_reason
@@ -175,6 +176,7 @@ def compare(
     if not folders and number < 2:
         raise UsageError("one model cannot be compared: give a second one, or a human baseline")
     files = [Path(source) for source in models if isinstance(source, str | Path)]
+    refuse_annotation(files)
     crowds = (
         by_dataset([_people(source, data, files) for source in folders])
         if folders
@@ -501,10 +503,7 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
     if others:
         text = Text("{who}{n:# answer|# answers} to other items: left out", who=who, n=len(others))
         yield Finding(code="other_items", sentence=text, items=tuple(others))
-    for at, sentence in enumerate(model.log.sentences() if model.log else ()):
-        yield Finding(code="log" if at else "read", sentence=joined([who, sentence], ""))
-    if model.no_labels:
-        yield model.no_labels.model_copy(update={"sentence": joined([who, model.no_labels.sentence], "")})
+    yield from _of_answers(model, who)
     if outcomes := run_outcomes(model, asked.people.declaration.name):
         text = Text(
             "{who}{outcomes}; these count as wrong, except requests without a reply",
@@ -519,6 +518,14 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
             n=shots,
         )
         yield Finding(code="shots", sentence=text)
+
+
+def _of_answers(model: Samples, who: str) -> Iterator[Finding]:
+    """Yield how a model's log was read, and which of its answers are none."""
+    for at, sentence in enumerate(model.log.sentences() if model.log else ()):
+        yield Finding(code="log" if at else "read", sentence=joined([who, sentence], ""))
+    if model.no_labels:
+        yield model.no_labels.model_copy(update={"sentence": joined([who, model.no_labels.sentence], "")})
 
 
 def _shots(model: Samples, key: str) -> int:
@@ -540,11 +547,13 @@ class ModelSections:
         rows: each model beside the annotators, as `compare` gives them.
         answered: the answers of models, item by item.
         echoes: who repeats each model's wrong answers, or why this cannot be tested.
+        limits: how the models' logs were read, and what limits their answers.
     """
 
     rows: tuple[Row, ...] = ()
     answered: tuple[ModelAnswers, ...] = ()
     echoes: tuple[ModelEchoes, ...] = ()
+    limits: tuple[Text, ...] = ()
 
 
 def with_models(evidence: Evidence, models: Sequence[Path], *, margin: Margin | None = None) -> ModelSections:
@@ -562,4 +571,8 @@ def with_models(evidence: Evidence, models: Sequence[Path], *, margin: Margin | 
     crowd = crowd_of(evidence)
     samples = [read_model(path, crowd) for path in models]
     echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
-    return ModelSections(rows_beside(crowd, samples, margin), tuple(model_answers(crowd, samples)), echoes)
+    rows, answered = rows_beside(crowd, samples, margin), tuple(model_answers(crowd, samples))
+    limits = tuple(
+        finding.sentence for model in samples for finding in _of_answers(model, f"{model.model}: ")
+    )
+    return ModelSections(rows, answered, echoes, limits)
