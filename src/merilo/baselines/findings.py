@@ -69,8 +69,8 @@ def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Return what the reader of a baseline must know, what rejects it first."""
     makers = (
         _low_agreement, _simulated, _unchecked, _suspect_controls, _many_excluded, _few_annotators, _busy_annotators,
-        _outside_labels, _spelling, _missing, _unread, _fast_answers, _without_gold, _variants, _low_pay,
-        _other_datasets,
+        _outside_labels, _spelling, _missing, _unread, _fast_answers, _joined_gold, _without_gold,
+        _variants, _low_pay, _other_datasets,
     )  # fmt: skip
     return tuple(finding for maker in makers for finding in maker(evidence))
 
@@ -291,6 +291,19 @@ def _fast_answers(evidence: Evidence) -> Iterator[Finding]:
             people=fast["respondent"].n_unique(),
         )
         yield Finding(code="fast_answers", sentence=text)
+
+
+def _joined_gold(evidence: Evidence) -> Iterator[Finding]:
+    """Say that gold answers were joined on names that differ: the reader must know that they are the same."""
+    if evidence.gold and evidence.gold.joined:
+        field, column = evidence.gold.joined
+        text = Text(
+            "gold answers are joined by the column {column} of {file}, whose values are those of {field} in the pool",
+            column=column,
+            file=evidence.gold.source,
+            field=field,
+        )
+        yield Finding(code="gold_joined", sentence=text)
 
 
 def _without_gold(evidence: Evidence) -> Iterator[Finding]:

@@ -88,6 +88,7 @@ class _GoldFacts(Record):
     without_gold: tuple[int, ...]
     unused: tuple[int, ...]
     unsolved: tuple[int, ...]
+    joined: tuple[str, ...]
     withheld: bool
     fields: tuple[str, ...] | None
 
@@ -358,6 +359,7 @@ def _read_gold(folder: Path, facts: _GoldFacts) -> Gold:
         items=items,
         column=facts.column,
         unsolved=facts.unsolved,
+        joined=facts.joined,
         withheld=facts.withheld,
     )
 

@@ -24,6 +24,7 @@ from merilo.people.inspection import (
     MOST_ANSWERS,
     Inspection,
     Proposal,
+    columns_not_read,
     inspect,
     proposals,
     reading_file,
@@ -70,6 +71,7 @@ class Found(Record):
         summary: what the files hold; `None` unless exactly one reading fits.
         item: one item; `None` as above.
         gold: the items with a gold answer; `None` if no gold answers are known.
+        not_read: the columns of a table from which nothing is taken.
         fault: why the gold answers do not match; `None` if they do.
     """
 
@@ -78,6 +80,7 @@ class Found(Record):
     summary: Inspection | None = None
     item: DecodedItem | None = None
     gold: MatchedGold | None = None
+    not_read: tuple[str, ...] = ()
     fault: str | None = None
 
 
@@ -142,7 +145,13 @@ def _looked_into(
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())
     matched = MatchedGold(matched=gold.answers.height, items=summary.items) if gold else None
-    return {"summary": summary, "item": _item(responses, gold), "gold": matched, "fault": fault}
+    return {
+        "summary": summary,
+        "item": _item(responses, gold),
+        "gold": matched,
+        "not_read": columns_not_read(files[0], reading),
+        "fault": fault,
+    }
 
 
 def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
@@ -183,16 +192,37 @@ def _show(
         for proposal in fitting:
             show(f"\n# {proposal.says}", *written(proposal.reading).split("\n")[:6])
         return
-    words = ["merilo", "baseline", *map(shown, files)]
-    for name in ("platform", "dataset", "gold", "gold_column", "item", "annotator", "answer"):
-        values = getattr(options, name) or ()
-        if out and name in {"platform", "item", "annotator", "answer"}:
-            continue
-        for value in values if isinstance(values, tuple) else (values,):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+    if result.fault:
+        return
+    show(Text("If the item is read right:"), *_next_commands(files, fitting[0], options, out))
+
+
+def _next_commands(
+    files: Sequence[Path], proposal: Proposal, options: InputSettings, out: Path | None
+) -> Iterator[str]:
+    """Yield the commands that make a baseline of the files as they were read here."""
+    by_reading, names = ("platform", "item", "annotator", "answer"), [*map(shown, files)]
+    if proposal.guessed and out is None:
+        # `merilo baseline` guesses no such reading: it must be declared, in a file that is not there yet.
+        free = (Path(f"reading{n}.yaml") for n in ("", *range(2, 1000)))
+        out = next(path for path in free if not path.exists())
+        reading = ["--reading", shown(options.reading)] if options.reading else []
+        named = [*_words(options, by_reading), *reading]
+        yield f"  {shlex.join(['merilo', 'inspect', *names, *named, '--out', shown(out)])}"
+    words = _words(options, ("dataset", "gold", "gold_column", *(() if out else by_reading)))
     if out or options.reading:
         words += ["--reading", shown(out or options.reading or "")]
-    show(Text("If the item is read right:"), f"  {shlex.join(words)}")
+    yield f"  {shlex.join(['merilo', 'baseline', *names, *words])}"
+
+
+def _words(options: InputSettings, names: Sequence[str]) -> list[str]:
+    """Return the options of these names as words of a command."""
+    words: list[str] = []
+    for name in names:
+        values = getattr(options, name) or ()
+        for value in values if isinstance(values, tuple) else (values,):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
 
 
 def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, object]]:
@@ -200,6 +230,9 @@ def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, ob
     yield Text("columns", context="row"), listed(result.columns, 40)
     if result.summary:
         yield Text("how it is read"), fitting[0].says
+    if result.not_read:
+        yield Text("not read"), listed(result.not_read, 40)
+    if result.summary:
         yield from _counts(result.summary)
     if result.item:
         for name, text in result.item.fields.items():

@@ -11,11 +11,20 @@ from typing import Any, Final, NamedTuple, cast
 import polars as pl
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of, laid_open, named_field
 from merilo.metrics.answers import Answer
-from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
+from merilo.people.gold_file import (
+    GOLD_COLUMNS,
+    ID_COLUMNS,
+    GoldFile,
+    gold_column,
+    header_of,
+    may_be_ids,
+    read_gold_file,
+    text_of,
+)
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened, shown
@@ -47,6 +56,8 @@ class Gold:
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
         column: the column of the file from which the gold answers were taken; `None` for a solver.
         unsolved: the numbers of the items that the solver cannot answer.
+        joined: the field of the pool and the column of the file on which they were joined, if their names differ and no
+            declaration says that they are the same; else empty.
         withheld: whether the answers themselves were left out, because the gold of the dataset is closed:
             `gold` in `answers` is null.
     """
@@ -59,6 +70,7 @@ class Gold:
     items: Mapping[int, Item] = field(default_factory=dict)
     column: str | None = None
     unsolved: tuple[int, ...] = ()
+    joined: tuple[str, ...] = ()
     withheld: bool = False
 
     def with_answers(self, answers: pl.DataFrame) -> Gold:
@@ -136,7 +148,7 @@ def read_gold(
     """Read gold answers and join them to a pool's items, with white space folded.
 
     Items are joined on the id if both sides have one, otherwise on the fields of the pool that the file has under the
-    same names.
+    same names, otherwise on a field and a column of other names that plainly hold the same ids or texts.
 
     Args:
         source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file; or
@@ -164,13 +176,20 @@ def read_gold(
     kind = form.kind if form else None
     columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]
     shared = _by_name(input_fields(items), [name for name in columns if not name.startswith("outputs.")])
+    other = {} if shared else _under_another_name(file, items, {column, answer}, dataset)
+    joinable = shared or other or file.inputs or (file.id_column and any(map(is_id, input_fields(items))))
     gold, rivals = gold_column(
-        file, [*shared.values()], answer=answer, column=column, criteria=kind == "criteria"
+        file,
+        [*shared.values(), *other.values()],
+        answer=answer,
+        column=column,
+        criteria=kind == "criteria",
+        also="" if joinable else f"; it {_no_column(file, items, dataset)}",
     )
     texts = file.table[gold]
     if gold == "outputs":
         texts = _without_lists(file, texts, kind, alternatives or (form.alternatives if form else None))
-    ids = file.id_column or _own_ids(file, items, [*shared.values()])
+    ids = file.id_column or _own_ids(file, items, [*shared.values(), *other.values()])
     identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
     rows = file.table.with_columns(texts.alias(_GOLD), identity.alias(_ID)).with_row_index(_AT)
     rows = rows.filter(pl.col(_GOLD).is_not_null())
@@ -182,7 +201,7 @@ def read_gold(
         )
     _refuse_doubled_ids(file, rows, {gold, *rivals})
     criteria = dataset.fields_of_groups if dataset and kind == "criteria" else ()
-    sides = _Sides(file, rows, items, frozenset({gold, *rivals}), dataset)
+    sides = _Sides(file, rows, items, frozenset({gold, *rivals}), dataset, other)
     key, joined = _join(sides, [f"meta.{name}" for name in criteria])
     pairs = joined.filter(pl.col(_GOLD).is_not_null())
     others = [name for name in file.columns if name not in {gold, *key.columns}]
@@ -195,6 +214,7 @@ def read_gold(
         fields=pairs.select(number, *(name for name in others if name != "item")),
         items=_scorer_items(file, pairs, items, gold, others, kind),
         column=file.header(gold),
+        joined=(key.fields[0].removeprefix(INPUT_MARK), file.header(key.columns[0])) if key.renamed else (),
     )
 
 
@@ -221,6 +241,36 @@ def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
         if column is not None and column not in same.values():
             same[name] = column
     return same
+
+
+def _under_another_name(
+    file: GoldFile, items: pl.DataFrame, answers: Collection[str | None], dataset: Dataset | None
+) -> dict[str, str]:
+    """Find a column of the file that holds a field of the pool under another name: its ids, or else all its values."""
+    fields = input_fields(items)
+    columns = [n for n in file.columns if not n.startswith("outputs.") and n not in {"instruction", *answers}]
+    declared = dataset.items.id if dataset and dataset.items else None
+    ids = [n for n in columns if may_be_ids(n) and not file.table[n].drop_nulls().is_duplicated().any()]
+    ids.sort(key=lambda name: (name != file.id_column, may_be_ids(name)))
+    for name in (name for name in fields if may_be_ids(name) or name == declared):
+        asked = {*items[name].drop_nulls()}
+        if same := next((column for column in ids if not asked.isdisjoint(file.table[column])), None):
+            return {name: same}
+    if len(fields) != 1:
+        return {}
+    values = {*items[fields[0]].drop_nulls()}
+    texts = [name for name in columns if name.casefold() not in GOLD_COLUMNS]
+    equal = [name for name in texts if {*file.table[name].drop_nulls()} == values]
+    return {fields[0]: equal[0]} if len(equal) == 1 else {}
+
+
+def _no_column(file: GoldFile, items: pl.DataFrame, dataset: Dataset | None) -> str:
+    """Say that a file has no column of the pool, and what to rename."""
+    fields = listed(list(map(_bare_field, input_fields(items))))
+    return (
+        f"has no column of the pool: items have {fields}, the file has {listed(header_of(file, dataset))}; rename its "
+        f"columns to those of the pool, or give both an id and name it with {argument('item')}"
+    )
 
 
 def _own_ids(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
@@ -273,6 +323,7 @@ class _Key(NamedTuple):
         separator: what stands between the texts of several fields.
         ids: whether the columns hold ids, in which 7.0 is 7.
         used: the positions of the rows that match an item, once the key is joined.
+        renamed: whether a column holds a field under another name, which only its values show.
     """
 
     fields: tuple[str, ...]
@@ -280,6 +331,7 @@ class _Key(NamedTuple):
     separator: str = "\x1f"
     ids: bool = False
     used: tuple[int, ...] = ()
+    renamed: bool = False
 
     def of(self, table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Add the key, made of these columns of the table."""
@@ -298,6 +350,7 @@ class _Sides(NamedTuple):
         items: `item` and the input fields.
         answers: the columns that hold gold answers.
         dataset: the dataset, if it is declared.
+        other: a field of the items -> the column that holds it under another name.
     """
 
     file: GoldFile
@@ -305,6 +358,7 @@ class _Sides(NamedTuple):
     items: pl.DataFrame
     answers: frozenset[str]
     dataset: Dataset | None
+    other: Mapping[str, str]
 
     def both(self, key: _Key) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the items and the rows with the key."""
@@ -371,6 +425,9 @@ def _keys(sides: _Sides) -> Iterator[_Key]:
     if more:
         # Fields of `meta` that the pool shows distinguish items with the same inputs.
         yield _Key((*named, *more), (*named.values(), *more.values()))
+    for name, column in sides.other.items():
+        declared_id = sides.dataset and sides.dataset.items and sides.dataset.items.id == name
+        yield _Key((name,), (column,), ids=may_be_ids(column) is not None, renamed=not declared_id)
 
 
 def _same_items(sides: _Sides, by_id: _Key, by_name: _Key) -> bool:
@@ -425,12 +482,7 @@ def _nothing_matches(sides: _Sides, *, any_key: bool) -> DataError | InputError:
     """Build the error that no row matches, with the columns or first values of both sides."""
     file, fields = sides.file, input_fields(sides.items)
     if not any_key and not (file.id_column and any(map(is_id, fields))):
-        return InputError(
-            f"has no column of the pool: items have {listed(list(map(_bare_field, fields)))}, the file has "
-            f"{listed(file.columns)}; give both an id, or fields of equal names",
-            file=file.path,
-            row=1,
-        )
+        return InputError(_no_column(file, sides.items, sides.dataset), file=file.path, row=1)
     columns = [name for name in file.columns if name not in sides.answers]
     theirs = [name for name in columns if name in file.inputs] or columns
     begins = [_first_values(sides.items, fields), _first_values(sides.rows, theirs)]

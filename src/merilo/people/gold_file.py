@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 import polars as pl
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.own_items import own_entries
+from merilo.datasets.own_items import own_entries, read_rows
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import collecting_later, read_table
 from merilo.items import id_of, list_of_records, raw_splits
@@ -30,8 +31,16 @@ IN_MEMORY: Final = "gold in memory"
 _CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
 #: Names of columns that hold the gold answer if no column has a name in `_CERTAIN`.
 _POSSIBLE: Final = ("output", "answer", "label", "target")
+#: All of them.
+GOLD_COLUMNS: Final = frozenset(_CERTAIN + _POSSIBLE)
 #: Names of columns that hold the dataset's own id of an item.
 ID_COLUMNS: Final = ("id", "item_id", "gold_id", "idx", "meta.id")
+#: All names under which a pool and a file of gold answers may have the items' ids, without case and punctuation,
+#: in order of preference.
+_ANY_IDS: Final = (
+    *("id", "itemid", "goldid", "idx", "metaid", "qid", "questionid", "taskid", "item"),
+    *("question", "task", "questionnumber", "number", "no"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,18 @@ def _as_table(data: pl.DataFrame, rows: Sequence[int]) -> tuple[pl.DataFrame, di
     return table, {new: name for name, new in names.items() if new != name}
 
 
+def may_be_ids(name: str) -> int | None:
+    """Return the rank, from 1, of a name under which files have ids, such as `qid` or `question`; `None` for others."""
+    plain = re.sub(r"[\W_]+", "", bare(name).casefold())
+    return _ANY_IDS.index(plain) + 1 if plain in _ANY_IDS else None
+
+
+def header_of(file: GoldFile, dataset: Dataset | None) -> list[str]:
+    """Return the names of the columns as the file has them, before a declaration gives them others."""
+    rows = read_rows(file.path) if own_entries(file.path, dataset) is not None else None
+    return [*rows[0].values] if rows else [file.header(name) for name in file.columns]
+
+
 def bare(name: str) -> str:
     """Remove a platform's prefix from a column name."""
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
@@ -200,6 +221,7 @@ def gold_column(
     answer: str = "",
     column: str | None = None,
     criteria: bool = False,
+    also: str = "",
 ) -> tuple[str, tuple[str, ...]]:
     """Find the column of gold answers.
 
@@ -211,6 +233,7 @@ def gold_column(
         answer: the name of the pool's answer column.
         column: the column that the user named.
         criteria: whether an answer of the dataset is a dictionary of all criteria.
+        also: what else is wrong with the file, for the message.
 
     Returns:
         The column, and the other columns that could be gold answers and are not empty.
@@ -238,7 +261,8 @@ def gold_column(
             what = f"has a gold answer for each of {listed(file.criteria)}; choose one of them with"
             none = "no column of gold answers was found: name it with"
             raise InputError(
-                f"{what if file.criteria else none} {argument('gold_column')} (columns: {listed(file.columns)})",
+                f"{what if file.criteria else none} {argument('gold_column')} (columns: {listed(file.columns)})"
+                + also,
                 file=file.path,
             )
         return rest[0], ()

@@ -108,11 +108,13 @@ class Proposal:
         reading: the reading.
         says: what it takes the columns for.
         complete: whether it names all columns that it needs.
+        guessed: whether a file must declare it, because only its one fitting shows it.
     """
 
     reading: Reading
     says: str
     complete: bool = True
+    guessed: bool = False
 
 
 def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
@@ -144,6 +146,14 @@ def proposals(files: Sequence[Path], declared: Reading) -> list[Proposal]:
     )
 
 
+def columns_not_read(file: Path, reading: Reading) -> tuple[str, ...]:
+    """Return the columns of a table from which nothing is taken; what platforms add to their exports is not listed."""
+    if reading.platform != "table":
+        return ()
+    data = load(file, "table", reading).data
+    return tuple(plain.not_read(data, reading, str(file)))
+
+
 def _of_table(
     data: pl.DataFrame, declared: Reading, filled: Reading, unclear: Mapping[str, Sequence[str]]
 ) -> Iterator[Proposal]:
@@ -152,7 +162,9 @@ def _of_table(
     person, answer = (next(iter(names), None) for names in (filled.annotator, filled.answer))
     if numbered and "annotator" not in unclear:
         yield Proposal(
-            declared.named(annotator=person, numbered=numbered), "a row is a page with several questions"
+            declared.named(annotator=person, numbered=numbered),
+            "a row is a page with several questions",
+            guessed=True,
         )
         return
     taken = {*filled.item, person, *named_columns(filled)}
@@ -165,11 +177,11 @@ def _of_table(
         item = [name for name in (*filled.item, *each, *rest) if name != person][:1]
         if item and not a_row_a_person:
             reading = declared.named(rows="item", item=item, annotator=labels)
-            yield Proposal(reading, f"a row is an item, and {names} are annotators")
+            yield Proposal(reading, f"a row is an item, and {names} are annotators", guessed=True)
         reading = declared.named(
             rows="person", annotator=person if a_row_a_person else each[:1], answer=labels
         )
-        yield Proposal(reading, f"a row is a person, and {names} are items")
+        yield Proposal(reading, f"a row is a person, and {names} are items", guessed=True)
         return
     why = [
         f"{what}: {listed(there) or 'no column is plainly the ' + what}" for what, there in unclear.items()

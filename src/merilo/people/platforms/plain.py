@@ -14,12 +14,12 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.file_reading import OtherColumns, Reading
+from merilo.file_reading import Reading
 from merilo.files import FileTable
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.people.platforms import PARSED, ROW, Export, column, export_of_columns, number, numbered
 from merilo.people.platforms.loading import INSPECT
-from merilo.people.signals import folded
+from merilo.people.signals import SIGNAL_COLUMNS, folded
 from merilo.wording import choices, listed
 
 #: What a column holds -> its usual names, without case, spaces and punctuation, in order of preference.
@@ -43,6 +43,26 @@ USUAL: Final[Mapping[str, str]] = {
 _FURTHER: Final[Mapping[str, str]] = {
     "item": "question вопрос example пример text текст sentence предложение prompt id",
     "answer": "choice rating judgment judgement verdict оценка класс выбор",
+}
+
+#: The words of a column that plainly is the duration of an answer in seconds, besides their unit.
+_SECONDS: Final = re.compile(r"s|secs?|seconds?|сек|секунд[аы]?")
+_DURATION: Final = {"time", "duration", "elapsed", "spent", "took", "rt", "latency", "время", "длительность"}
+_OF_AN_ANSWER: Final = {
+    *(
+        "answer",
+        "response",
+        "reaction",
+        "judgement",
+        "judgment",
+        "task",
+        "item",
+        "question",
+        "page",
+        "lead",
+        "work",
+    ),
+    *("on", "in", "to", "of", "taken", "ответа", "в"),
 }
 
 #: What an optional column holds -> the name of the export's column.
@@ -74,11 +94,7 @@ def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> tuple[Reading
         "annotator": reading.annotator,
         "answer": reading.columns.score or reading.answer,
     }
-    others = [getattr(reading.columns, what) for what in OtherColumns.model_fields]
-    named = [
-        *(name for names in chosen.values() for name in names),
-        *(n for n in others if isinstance(n, str)),
-    ]
+    named = _named(reading)
     for name in named:
         _require(name, data, file)
     bare = {name: re.sub(r"[\W_]+", "", name.casefold()) for name in data.columns if name not in named}
@@ -111,7 +127,42 @@ def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> tuple[Reading
     columns = reading.columns.model_copy(
         update={what: there[0] for what in free if (there := usual(USUAL[what]))}
     )
+    # A row that was split into answers has the duration of all of them.
+    durations = [name for name in bare if _is_duration_in_seconds(name)]
+    if (
+        columns.seconds is None
+        and len(durations) == 1
+        and not (ROW in data and data[ROW].is_duplicated().any())
+    ):
+        columns = columns.model_copy(update={"seconds": durations[0]})
     return reading.model_copy(update={**places, "columns": columns}), unclear
+
+
+def _is_duration_in_seconds(name: str) -> bool:
+    """Check whether a name plainly says a duration in seconds, such as `time_sec`, `duration (s)` or `seconds`."""
+    apart = re.sub(r"([a-zа-я])([A-ZА-Я])", r"\1 \2", name)
+    *words, unit = re.findall(r"[^\W_]+", apart) or [""]
+    said = {word.casefold() for word in words}
+    if not _SECONDS.fullmatch(unit.casefold()) or said - _DURATION - _OF_AN_ANSWER:
+        return False
+    return bool(said & _DURATION) or (not said and len(unit) > 1)
+
+
+def not_read(data: pl.DataFrame, reading: Reading, file: str) -> list[str]:
+    """Return the columns of a table from which a reading takes nothing."""
+    table = data.with_row_index(ROW)
+    long, own = _one_answer_a_row(*_laid_open(table, with_usual_answer(table, reading), file), file)
+    whole = columns_of(long, own, file)[0]
+    taken = {*reading.item, *reading.annotator, *reading.answer, *SIGNAL_COLUMNS, *_named(whole)}
+    parts = (*reading.numbered.item, reading.numbered.answer) if reading.numbered else ()
+    forms = [re.compile(re.escape(part).replace(r"\{n\}", r"\d+")) for part in parts]
+    return [n for n in data.columns if n not in taken and not any(form.fullmatch(n) for form in forms)]
+
+
+def _named(reading: Reading) -> list[str]:
+    """Return the columns that a reading names."""
+    others = reading.columns.model_dump(exclude={"score"}).values()
+    return [*reading.item, *reading.annotator, *reading.answer, *reading.columns.score, *filter(None, others)]
 
 
 def _require(name: str, data: pl.DataFrame, file: str) -> None:
