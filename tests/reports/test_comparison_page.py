@@ -238,7 +238,10 @@ def test_the_comparison_is_markdown_latex_and_csv(sources: list[Path], work: Pat
     texts = {}
     for suffix in ("md", "tex", "csv"):
         done = merilo("compare", sources[0], file, "--out", tmp_path / f"t.{suffix}")
-        assert (done.status, done.out) == (0, "")
+        assert done.status == 0
+        assert "┃" not in done.out, "the sentences without the table, which is in the file"
+        assert done.out.startswith("under_score% cannot be told")
+        assert f"the comparison: {tmp_path / f't.{suffix}'}" in done.err
         texts[suffix] = (tmp_path / f"t.{suffix}").read_text(encoding="utf-8")
     sentence = compare(sources[0], file).rows[0].sentence.en
     assert texts["md"].startswith(sentence[:40])
