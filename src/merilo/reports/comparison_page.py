@@ -73,6 +73,8 @@ def rows_section(
     table = rows_table(rows, narrow=narrow)
     if len(rows) == len(among):
         table = table._replace(notes=(*table.notes, *notes(rows)))
+    elif title:  # one table of several: its region needs a name of its own
+        table = table._replace(title=title)
     return Section("comparison", title, remarks=sentences, tables=(table,) if table.rows else ())
 
 

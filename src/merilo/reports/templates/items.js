@@ -58,7 +58,7 @@ function reorder() {
 }
 
 function translate() {
-  const language = at("in-ru")?.checked ? "ru" : "en";
+  const language = document.querySelector("input[name=language]:checked")?.id.slice(3) ?? document.documentElement.lang;
   document.documentElement.lang = language;
   for (const option of form.querySelectorAll("option[data-en]")) option.textContent = option.dataset[language];
 }
