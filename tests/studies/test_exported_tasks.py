@@ -3,16 +3,21 @@
 import csv
 import html
 import io
+import itertools
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from command import merilo
 from every import every
-from study_people import bundled_study, study_of
+from study_people import bundled_study, frozen, study_of
 
+from merilo.datasets import dataset
+from merilo.datasets.ready_items import examples
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
 from merilo.studies.platform_rows import MAY_BE_MINE
@@ -297,3 +302,51 @@ def test_wrong_wishes_are_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'А' wrote all items"):
         export_study(single, "table", tmp_path / "none", arm="experts")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.fixture
+def sheets(tmp_path: Path) -> tuple[StudyFolder, Path]:
+    """A study whose items Anna and Boris wrote in turn, and the tables of the two."""
+    splits = examples(dataset("bps"))
+    authors = itertools.cycle(("Anna", "Boris"))
+    items = [replace(item, meta={**item.meta, "author": next(authors)}) for item in splits["test"].items]
+    study = frozen(study_of(tmp_path / "study", items, splits["shots"].items, experts=True))
+    out = tmp_path / "out"
+    exported = merilo("study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out)
+    assert exported.status == 0, exported.err
+    return study, out
+
+
+def filled(table: Path, respondent: str) -> str:
+    rows = list(csv.DictReader(table.read_text("utf-8-sig").splitlines()))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0])
+    writer.writeheader()
+    writer.writerows({**row, "respondent": respondent, "answer": "1"} for row in rows)
+    return text.getvalue()
+
+
+def test_an_answer_of_a_named_expert_to_their_own_item_is_none(sheets: tuple[StudyFolder, Path]) -> None:
+    study, out = sheets
+    foreign = study.path / "foreign.csv"
+    foreign.write_text(filled(out / "02-Boris" / "tasks.csv", "Anna"), "utf-8")
+    (imported,) = merilo("study", "import", study.path, foreign, "--json", "-").json["added"]
+    assert imported["left_out"] == {"own_item": 4}
+    assert imported["answers"] == imported["rows"] - 4
+
+
+def test_filled_tables_are_not_replaced_and_a_misspelled_author_is_named(
+    sheets: tuple[StudyFolder, Path],
+) -> None:
+    study, out = sheets
+    table = out / "01-Anna" / "tasks.csv"
+    table.write_text(filled(table, "Anna"), "utf-8")
+    before = table.read_bytes()
+    again = merilo(
+        "study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out, "--force"
+    )
+    assert again.status == 2
+    assert "tasks.csv: has answers" in again.err
+    assert table.read_bytes() == before
+    words = ("--platform", "table", "--arm", "experts", "--expert", "Ana", "--out", out.parent / "new")
+    assert "did you mean 'Anna'?" in merilo("study", "export", study.path, *words).err

@@ -42,6 +42,7 @@ def test_packed_answers_score_as_they_were_given(tmp_path: Path) -> None:
     (run / "notes.json").write_text("{}")
     outcome = merilo("submission", "pack", run, "--out", tmp_path / "s.zip")
     assert (outcome.status, "answers to BPS, CheGeKa" in outcome.err) == (0, True)
+    assert "notes.json: no dataset of the benchmark has this name" in outcome.err
     result = score_zip(tmp_path / "s.zip", write_gold(tmp_path / "gold", splits)).json
     assert (result["total"], result["ready_for_public"]) == (1.0, True)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -36,6 +37,7 @@ from merilo.wording import listed
 
 if TYPE_CHECKING:
     from merilo.site.offline_pages import ExportedPages
+    from merilo.studies.study_export import ExportedStudy
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -225,8 +227,26 @@ def export_(
                 fields=listed(AUTHOR_FIELDS),
             )
         )
+    _name_strangers(folder, export)
     deliver(json_to, export.to_dict, partial(show_export, export, out))
     return 0
+
+
+def _name_strangers(folder: StudyFolder, export: ExportedStudy) -> None:
+    """Name the experts whom no item names as its author: a misspelled name would leave nothing out."""
+    from merilo.studies.study_tasks import authors_of  # noqa: PLC0415 - slow
+
+    authors = sorted({name for item in folder.items() for name in authors_of(item, export.author_field)})
+    for sheet in export.sheets:
+        if sheet.respondent and sheet.respondent not in authors:
+            near = get_close_matches(sheet.respondent, authors, 1)
+            say(
+                Text(
+                    "no item names '{name}' as its author, so this sheet leaves no item out{near}",
+                    name=sheet.respondent,
+                    near=f": did you mean '{near[0]}'?" if near else "",
+                )
+            )
 
 
 def _export_pages(

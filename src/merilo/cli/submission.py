@@ -78,6 +78,8 @@ def write_pack(
     from merilo.submissions.writing import pack  # noqa: PLC0415 - scoring reads no answers of runs
 
     refuse_existing(out, force=force)
-    titles = pack(run, out)
+    titles, unknown = pack(run, out)
     say(f"{out}: {Text('answers to {datasets}', datasets=', '.join(titles))}")
+    for name in unknown:
+        say(Text("{file}: no dataset of the benchmark has this name, so it is not packed", file=name))
     return 0

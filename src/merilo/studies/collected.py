@@ -40,7 +40,7 @@ from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTasks, study_tasks
+from merilo.studies.study_tasks import StudyTasks, author_field, study_tasks
 from merilo.wording import shown
 
 IMPORTS: Final = "imports"
@@ -207,12 +207,18 @@ def import_files(
         DataError: a file belongs to another study, or a copy of an imported file was changed.
         OutputError: the study's folder cannot be written.
     """
-    tasks = study_tasks(folder)
+    tasks = study_tasks(folder, author_field=author_field(folder.items()))
     arms = {tasks.ids.study(arm): arm for arm in folder.plan.arms}
+    skip_own = {name for name, arm in folder.plan.arms.items() if arm.skip_own}
     with _importing(folder):
         before = read_imports(folder)
         read = [
-            (file, file_replies(_copy_of(folder, file), tasks, arms, file.platform, file.encoding))
+            (
+                file,
+                file_replies(
+                    _copy_of(folder, file), tasks, arms, file.platform, file.encoding, skip_own=skip_own
+                ),
+            )
             for file in before.files
         ]
         counted = {path: counts for path in paths if (counts := _counts_in(folder, path, arms)) is not None}
@@ -226,7 +232,7 @@ def import_files(
                 continue
             seen.add(digest)
             source = platform or recognise(path, encoding)
-            replies = file_replies(path, tasks, arms, source, encoding)
+            replies = file_replies(path, tasks, arms, source, encoding, skip_own=skip_own)
             described = ImportedFile(
                 file=f"{digest[:16]}{path.suffix.lower()}",
                 name=shown(path.name),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -51,7 +51,7 @@ class FileReplies:
             `signals`.
         withdrawn: the rows of rejected and skipped pages, which take back what an earlier file says of them.
         rows: rows of the file with a task.
-        left_out: reason -> rows that are no answers: rejected, not submitted, training.
+        left_out: reason -> rows that are no answers: rejected, not submitted, training, own items.
         copies: respondent -> the browser's copy of their page, if the file is of a page without a server.
     """
 
@@ -64,7 +64,13 @@ class FileReplies:
 
 
 def file_replies(
-    path: Path, tasks: StudyTasks, arms: Mapping[str, str], platform: Platform, encoding: str | None = None
+    path: Path,
+    tasks: StudyTasks,
+    arms: Mapping[str, str],
+    platform: Platform,
+    encoding: str | None = None,
+    *,
+    skip_own: Collection[str] = (),
 ) -> FileReplies:
     """Read the answers of a file.
 
@@ -74,6 +80,7 @@ def file_replies(
         arms: the study's id on platforms -> the group of annotators.
         platform: the platform.
         encoding: the file's encoding, if it is not UTF-8 and not marked.
+        skip_own: the groups of annotators whose answers to items that they wrote do not count.
 
     Raises:
         InputError: the file is incomplete, is not an export of the platform, or holds no tasks of a study.
@@ -93,7 +100,14 @@ def file_replies(
             field=TASK,
         )
     training = pl.col(TASK).is_in([task.id for task in tasks.training])
-    why = pl.col("dropped").fill_null(pl.when(training).then(pl.lit("training")))
+    own = [f"{task.id}\x1f{author}" for task in tasks.tests for author in task.authors if arm in skip_own]
+    by_author = pl.concat_str(TASK, pl.col("respondent").str.strip_chars(), separator="\x1f").is_in(own)
+    marked = pl.col("answer").str.strip_chars().is_in(list(SKIP_OWN.values()))
+    why = (
+        pl.when(pl.col("dropped").is_not_null()).then("dropped")
+        .when(training).then(pl.lit("training"))
+        .when(by_author & ~marked.fill_null(value=False)).then(pl.lit("own_item"))
+    )  # fmt: skip
     left_out = dict(rows.select(why.alias("why")).drop_nulls()["why"].value_counts(sort=True).iter_rows())
     if SIGNALS not in rows.columns:
         rows = rows.with_columns(pl.lit(None, pl.String).alias(SIGNALS))

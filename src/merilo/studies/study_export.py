@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Final
 from pydantic_core import to_jsonable_python
 
 from merilo.atomic_write import new_folder, write_files
-from merilo.errors import DataError, UsageError, argument
+from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
 from merilo.people.platforms import NAMES
 from merilo.settings import Platform
@@ -146,9 +147,23 @@ def export_study(
         platform, name, group.overlap, controls, len(everybody.training), tuple(sheets), field
     )
     described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **export.to_dict()}
+    if force:
+        _refuse_filled(out)
     with new_folder(out, force=force) as hidden:
         write_files(hidden, {**texts, EXPORT_FILE: (indented(described) + "\n").encode()})
     return export
+
+
+def _refuse_filled(out: Path) -> None:
+    """Refuse to replace tables that people have filled in.
+
+    Raises:
+        OutputError: a table below the folder has answers.
+    """
+    for path in sorted(out.rglob("tasks*.csv")):
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            if any((row.get("answer") or "").strip() for row in csv.DictReader(stream)):
+                raise OutputError("has answers: import it, or export to another folder", file=path)
 
 
 def outgoing_study(

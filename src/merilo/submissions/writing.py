@@ -13,7 +13,7 @@ from merilo.answer_tables import ItemAnswer
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError, OutputError
 from merilo.models.reply_answers import read_sheet
-from merilo.models.run_folder import is_run
+from merilo.models.run_folder import RECORD_FILE, is_run
 from merilo.strict_json import Json
 
 _LONGEST_NUMBER: Final = 19
@@ -22,7 +22,7 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 
 
-def pack(run: Path, out: Path) -> list[str]:
+def pack(run: Path, out: Path) -> tuple[list[str], list[str]]:
     """Pack a folder of answers into a submission.
 
     Args:
@@ -33,7 +33,7 @@ def pack(run: Path, out: Path) -> list[str]:
         out: the archive to write.
 
     Returns:
-        The titles of the packed datasets.
+        The titles of the packed datasets, and the files that match no dataset.
 
     Raises:
         InputError: there is no such folder, no file of answers in it, or a file cannot be read.
@@ -42,8 +42,11 @@ def pack(run: Path, out: Path) -> list[str]:
     if not run.is_dir():
         raise InputError("there is no such folder of answers", file=run)
     files: dict[str, Path] = {}
+    unknown: list[str] = []
     for file in sorted(run.iterdir()):
-        if file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
+        if file.suffix.lower() in _SUFFIXES and file.stem.lower() not in names() and file.name != RECORD_FILE:
+            unknown.append(file.name)
+        elif file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
             if file.stem.lower() in files:
                 other = files[file.stem.lower()].name
                 raise InputError(f"has answers to the same dataset as {other}", file=file)
@@ -57,7 +60,7 @@ def pack(run: Path, out: Path) -> list[str]:
         for name, file in files.items()
     }
     write_archive(out, members)
-    return list(members)
+    return list(members), unknown
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
