@@ -310,7 +310,9 @@ def sheets(tmp_path: Path) -> tuple[StudyFolder, Path]:
     splits = examples(dataset("bps"))
     authors = itertools.cycle(("Anna", "Boris"))
     items = [replace(item, meta={**item.meta, "author": next(authors)}) for item in splits["test"].items]
-    study = frozen(study_of(tmp_path / "study", items, splits["shots"].items, experts=True))
+    controls = [replace(item, meta={**item.meta, "author": "Anna"}) for item in splits["shots"].items[:1]]
+    controls += splits["shots"].items[1:]
+    study = frozen(study_of(tmp_path / "study", items, controls, experts=True))
     out = tmp_path / "out"
     exported = merilo("study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out)
     assert exported.status == 0, exported.err
@@ -328,6 +330,10 @@ def filled(table: Path, respondent: str) -> str:
 
 def test_an_answer_of_a_named_expert_to_their_own_item_is_none(sheets: tuple[StudyFolder, Path]) -> None:
     study, out = sheets
+    controls = {task.id for task in study_tasks(study).controls}
+    for name, known in (("01-Anna", 1), ("02-Boris", 2)):
+        rows = csv.DictReader((out / name / "tasks.csv").read_text("utf-8-sig").splitlines())
+        assert len(controls & {row["task"] for row in rows}) == known, "no control item of their own"
     foreign = study.path / "foreign.csv"
     foreign.write_text(filled(out / "02-Boris" / "tasks.csv", "Anna"), "utf-8")
     (imported,) = merilo("study", "import", study.path, foreign, "--json", "-").json["added"]

@@ -110,35 +110,33 @@ def show_export(export: ExportedStudy, out: Path) -> None:
                 files=[*sheet.files],
             )
         )
-    show(
-        Text(
-            "Set the overlap to {n}: {n:# person answers|# people answer} each task. The files: {folder}",
-            n=export.overlap,
-            folder=out,
+    if any(sheet.respondent for sheet in export.sheets):
+        show(Text("Each file is for the person whom it names. The files: {folder}", folder=out))
+    else:
+        show(
+            Text(
+                "Set the overlap to {n}: {n:# person answers|# people answer} each task. The files: {folder}",
+                n=export.overlap,
+                folder=out,
+            )
         )
-    )
 
 
 def show_pages(pages: ExportedPages, out: Path) -> None:
     """Print how many places a study without a server has, and what to do with their pages."""
     tests = [place.tests for place in pages.places]
+    every = "" if pages.named else Text(", every item on {n:# page|# pages}", n=pages.overlap)
     show(
         Text(
-            "{n:# page|# pages} in {folder}, each for one person: {fewest} to {most} items, every item on "
-            "{overlap:# page|# pages}",
+            "{n:# page|# pages} in {folder}, each for one person: {fewest} to {most} items{every}",
             n=len(tests),
             folder=out,
             fewest=min(tests),
             most=max(tests),
-            overlap=pages.overlap,
+            every=every,
         )
     )
-    show(
-        Text(
-            "Send each person one page. They send back one file, which 'merilo study import' reads. Export pages to "
-            "experts of one arm by name with --expert."
-        )
-    )
+    show(Text("Send each person one page. They send back one file, which 'merilo study import' reads."))
 
 
 def show_import(imported: ImportedStudy) -> None:

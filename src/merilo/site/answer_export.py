@@ -173,7 +173,7 @@ def collected_rows(state: State, answers: pl.DataFrame) -> pl.DataFrame:
             key=itemgetter(0),
         )
         for task, why in sorted(person.withheld.items())
-        if why == "own" and task not in person.tasks
+        if why == "own" and study.rules.is_test(task) and task not in person.tasks
     ]
     own_rows = pl.DataFrame(marks, schema=dict.fromkeys(COLLECTED_FIELDS, pl.String), orient="row")
     return pl.concat([rows, own_rows], how="diagonal")

@@ -79,12 +79,14 @@ class ExportedPages:
         overlap: how many people answer an item.
         training: training items on each page.
         places: the places, whose pages are called like them.
+        named: whether each page is for a named expert, so that the overlap is theirs to give.
     """
 
     arm: str
     overlap: int
     training: int
     places: tuple[DealtPlace, ...]
+    named: bool = False
 
     def to_dict(self) -> dict[str, Json]:
         """Return the description as JSON; it tells no task of a place."""
@@ -146,7 +148,9 @@ def export_pages(
         raise DataError(
             f"two pages would be called {twice[0]}: give the experts names that differ in letters"
         )
-    exported = ExportedPages(study.arm_name, study.rules.overlap, len(study.training), places)
+    exported = ExportedPages(
+        study.arm_name, study.rules.overlap, len(study.training), places, named=bool(experts)
+    )
     described = {
         "study": study.key, "plan_sha256": file_sha256(plan_path(study.folder.path)), **exported.to_dict(),
     }  # fmt: skip

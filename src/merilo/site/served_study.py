@@ -210,6 +210,8 @@ class ServedStudy:
         for number, task in enumerate(known, start=self.rules.tests):
             if task not in of_domain:
                 reasons[number] = "foreign"
+            elif self.arm.skip_own and name in task.authors:
+                reasons[number] = "own"
         dialogues = {self.tasks[number].dialogue: state for number, state in reasons.items()}
         for number, task in enumerate(self.tasks[: self.rules.tests]):
             if task.dialogue and task.dialogue in dialogues:

@@ -252,9 +252,10 @@ def _cut(
 
 
 def _known_of(sheet: Outgoing, domains: Sequence[str]) -> Outgoing:
-    """Return a sheet with the control and training items of its domains."""
+    """Return a sheet with the control and training items of its domains, without control items of its expert."""
     controls, training = (in_domains(tasks, domains) for tasks in (sheet.controls, sheet.training))
-    return replace(sheet, controls=controls, training=training)
+    foreign = tuple(task for task in controls if sheet.respondent not in task.authors)
+    return replace(sheet, controls=foreign, training=training)
 
 
 def _subfolder(number: int, whose: str) -> str:

@@ -179,7 +179,7 @@ def study_tasks(
     return StudyTasks(
         ids,
         tuple(tasks_of(items, "test", declared, ids, author_field=author_field, arm=arm)),
-        tuple(tasks_of(folder.controls(), "control", declared, ids, arm=arm)),
+        tuple(tasks_of(folder.controls(), "control", declared, ids, author_field=author_field, arm=arm)),
         tuple(tasks_of(folder.training(), "training", declared, ids, arm=arm)),
     )
 
