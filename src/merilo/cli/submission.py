@@ -75,11 +75,11 @@ def write_pack(
     force: ForceOption = False,
 ) -> int:
     """Pack answers into a submission."""
-    from merilo.submissions.writing import pack  # noqa: PLC0415 - scoring reads no answers of runs
+    from merilo.submissions.writing import pack, unknown_files  # noqa: PLC0415 - scoring reads no answers of runs
 
     refuse_existing(out, force=force)
-    titles, unknown = pack(run, out)
+    titles = pack(run, out)
     say(f"{out}: {Text('answers to {datasets}', datasets=', '.join(titles))}")
-    for name in unknown:
+    for name in unknown_files(run):
         say(Text("{file}: no dataset of the benchmark has this name, so it is not packed", file=name))
     return 0

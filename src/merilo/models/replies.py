@@ -715,6 +715,8 @@ class LogChoices:
 
     def _marks_options(self, labels: Sequence[str]) -> bool:
         """Check whether labels stand before options, so that they mean nothing without them."""
+        if not labels:
+            return False
         return bool(option_fields(self.declared)) or (_is_series(labels) and not labels[0].isdecimal())
 
     def notes(self) -> list[str]:

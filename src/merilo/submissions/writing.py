@@ -22,7 +22,7 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 
 
-def pack(run: Path, out: Path) -> tuple[list[str], list[str]]:
+def pack(run: Path, out: Path) -> list[str]:
     """Pack a folder of answers into a submission.
 
     Args:
@@ -33,7 +33,7 @@ def pack(run: Path, out: Path) -> tuple[list[str], list[str]]:
         out: the archive to write.
 
     Returns:
-        The titles of the packed datasets, and the files that match no dataset.
+        The titles of the packed datasets; `unknown_files` names the files that match none.
 
     Raises:
         InputError: there is no such folder, no file of answers in it, or a file cannot be read.
@@ -42,11 +42,8 @@ def pack(run: Path, out: Path) -> tuple[list[str], list[str]]:
     if not run.is_dir():
         raise InputError("there is no such folder of answers", file=run)
     files: dict[str, Path] = {}
-    unknown: list[str] = []
     for file in sorted(run.iterdir()):
-        if file.suffix.lower() in _SUFFIXES and file.stem.lower() not in names() and file.name != RECORD_FILE:
-            unknown.append(file.name)
-        elif file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
+        if file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
             if file.stem.lower() in files:
                 other = files[file.stem.lower()].name
                 raise InputError(f"has answers to the same dataset as {other}", file=file)
@@ -60,7 +57,13 @@ def pack(run: Path, out: Path) -> tuple[list[str], list[str]]:
         for name, file in files.items()
     }
     write_archive(out, members)
-    return list(members), unknown
+    return list(members)
+
+
+def unknown_files(run: Path) -> list[str]:
+    """Return the names of files in a folder of answers that could hold answers, and match no dataset."""
+    files = (file for file in sorted(run.iterdir()) if file.suffix.lower() in _SUFFIXES)
+    return [file.name for file in files if file.stem.lower() not in names() and file.name != RECORD_FILE]
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
