@@ -180,6 +180,7 @@ def walked(root: Path) -> ExpertRoad:
     done("study", "import", study, root / "e.csv", root / "p.csv")
     made = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
     done("report", study, "--out", root / "hb", "--cards", data)
+    assert "The items name their authors (meta.author)" in (root / "hb" / "README.md").read_text("utf-8")
     return ExpertRoad(root, seen, controls, collected, made, merilo("verify", root / "hb", "--json", "-"))
 
 

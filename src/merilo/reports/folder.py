@@ -40,6 +40,7 @@ from merilo.reports.page import page
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json, as_text
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE
+from merilo.studies.study_tasks import AUTHOR_FIELDS
 from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.version import __version__
 
@@ -279,6 +280,8 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     ]
     yield joined([Text("| file | content |"), "| --- | --- |", *rows], "\n")
     yield Text("Annotators and pages have pseudonyms, which are the same in all files.")
+    if authors := _about_authors(baseline):
+        yield authors
     yield Text(
         "To verify the values, install Merilo {version} and run this command in the folder above:",
         version=__version__,
@@ -327,9 +330,31 @@ def _about_gold(baseline: Baseline) -> Text | None:
     )
 
 
+def _about_authors(baseline: Baseline) -> Text | None:
+    """Warn of a field that names the items' authors, where experts answer no items of their own."""
+    arms = [baseline, *baseline.by_arm.values()]
+    if not any("skip_own: true" in arm.evidence.study.plan.get(STUDY_FILE, b"").decode() for arm in arms):
+        return None
+    columns = {
+        name
+        for arm in arms
+        if arm.evidence.gold and arm.evidence.gold.fields is not None
+        for name in arm.evidence.gold.fields.columns
+    }
+    named = next((name for name in AUTHOR_FIELDS if f"meta.{name}" in columns), None)
+    if named is None:
+        return None
+    return Text(
+        "The items name their authors ({field}), and an expert answers no item of their own: whoever compares the two "
+        "can tell who is who. Take the field out of the dataset if the names must stay unknown.",
+        field=f"meta.{named}",
+    )
+
+
 def _remarks(baseline: Baseline, plan: Mapping[str, bytes]) -> Iterator[str]:
     """Yield what the user should know about the folder."""
-    yield from map(str, filter(None, (*_warnings(baseline), _about_gold(baseline))))
+    about = (*_warnings(baseline), _about_gold(baseline), _about_authors(baseline))
+    yield from map(str, filter(None, about))
     if baseline.programs:
         yield "the folder has the verdicts on the programs, not the programs: verify does not run them again"
     if plan.get(CHANGES_FILE, b"[]").strip() != b"[]":
