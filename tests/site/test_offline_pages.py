@@ -61,7 +61,7 @@ def pass_training(page: object, known: dict[str, str], tasks: int) -> None:
     page.locator("[data-step=instruction] button.main").click()
     for _ in range(tasks):
         answer_next(page, known)
-        assert page.locator("#feedback .verdict").is_visible()
+        page.locator("#feedback .verdict").wait_for()
         page.locator("#feedback button").click()
 
 
@@ -141,9 +141,10 @@ def test_whoever_fails_the_training_gets_no_task(trained: StudyFolder, tmp_path:
     page = phone.new_page()
     page.goto(path.as_uri())
     pass_training(page, wrong, 2)
-    assert page.locator("#refused").is_visible()
+    page.locator("#refused").wait_for()
+    page.wait_for_timeout(500)  # the browser writes its storage a moment later
     page.reload()
-    assert page.locator("#refused").is_visible()
+    page.locator("#refused").wait_for()
 
 
 def test_a_page_tells_no_gold_and_no_kind(trained: StudyFolder, tmp_path: Path) -> None:
