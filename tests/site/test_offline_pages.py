@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from study_people import bundled_study, frozen, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
+from merilo.datasets.rendering import Media
+from merilo.errors import DataError
 from merilo.site.offline_pages import export_pages
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.studies.collected import read_imports
@@ -231,3 +234,63 @@ def test_every_item_is_on_exactly_as_many_pages_as_planned(tmp_path: Path, overl
     first = [path.read_bytes() for path in sorted((tmp_path / "pages").iterdir())]
     export_pages(served, tmp_path / "pages", force=True)
     assert first == [path.read_bytes() for path in sorted((tmp_path / "pages").iterdir())]
+
+
+def test_an_expert_gets_the_domains_in_which_they_wrote_and_no_item_of_their_own(tmp_path: Path) -> None:
+    splits = examples(dataset("bps"))
+    metas = [("law", "Anna"), ("law", "Boris"), ("art", "Boris"), ("art", "Clara")] * 2
+    items = [
+        replace(item, meta={**item.meta, "domain": domain, "author": author})
+        for item, (domain, author) in zip(splits["test"].items, metas, strict=True)
+    ]
+    study = study_of(tmp_path / "study", items, [], experts=True)
+    text = (study.path / "study.yaml").read_text("utf-8")
+    plan = text.replace("kind: expert", "kind: expert\n    domain: domain").replace(
+        "controls: {every: 5}\n", ""
+    )
+    (study.path / "study.yaml").write_text(plan, "utf-8")
+    served = load_study(frozen(study), "experts")
+    places = export_pages(served, tmp_path / "pages", experts=["Anna", "Boris", "Dora"]).places
+    asked = [{served.tasks[number].domain for number in place.tasks} for place in places]
+    assert asked == [{"law"}, {"law", "art"}, {"law", "art"}]
+    assert not any(
+        place.respondent in served.tasks[number].authors for place in places for number in place.tasks
+    )
+    # The table of the same expert has the same tasks.
+    exported = merilo(
+        "study",
+        "export",
+        study.path,
+        "--platform",
+        "table",
+        "--arm",
+        "experts",
+        "--expert",
+        "Anna",
+        "--out",
+        tmp_path / "t",
+    )
+    assert exported.status == 0, exported.err
+    table = (tmp_path / "t" / "01-Anna" / "tasks.csv").read_text("utf-8-sig")
+    rows = {row["task"] for row in csv.DictReader(table.splitlines())}
+    assert rows == {served.tasks[number].id for number in places[0].tasks}
+
+
+def test_files_of_tasks_are_in_the_page_and_a_missing_one_is_named(
+    trained: StudyFolder, tmp_path: Path
+) -> None:
+    (trained.path / "samples").mkdir()
+    (trained.path / "samples" / "cat.png").write_bytes(b"a picture")
+    study = load_study(trained, "people")
+
+    def with_media(path: str) -> ServedStudy:
+        task = replace(study.tasks[0], prompt="Look: <image>", media=(Media("image", path),))
+        return replace(study, tasks=(task, *study.tasks[1:]))
+
+    export_pages(with_media("samples/cat.png"), tmp_path / "pages")
+    page = (tmp_path / "pages" / "place-001.html").read_text("utf-8")
+    assert 'src="data:image/png;base64,YSBwaWN0dXJl"' in page
+    assert "cat.png" not in page
+    with pytest.raises(DataError, match=r"the file samples/gone\.png of the task \w+ is missing"):
+        export_pages(with_media("samples/gone.png"), tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -348,11 +348,18 @@ def test_filled_tables_are_not_replaced_and_a_misspelled_author_is_named(
     table = out / "01-Anna" / "tasks.csv"
     table.write_text(filled(table, "Anna"), "utf-8")
     before = table.read_bytes()
-    again = merilo(
-        "study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out, "--force"
-    )
+    platform = ("--platform", "table", "--arm", "experts", "--out", out)
+    again = merilo("study", "export", study.path, *platform, "--force")
     assert again.status == 2
     assert "tasks.csv: has answers" in again.err
     assert table.read_bytes() == before
+    for saved in (
+        before.decode().replace(",", ";").encode("cp1251", "replace"),
+        "ответ;да".encode("cp1251"),
+        b"\xff\xfe\x00",
+    ):
+        table.write_bytes(saved)  # as spreadsheets save it
+        assert merilo("study", "export", study.path, *platform, "--force").status == 2
+        assert table.read_bytes() == saved
     words = ("--platform", "table", "--arm", "experts", "--expert", "Ana", "--out", out.parent / "new")
     assert "did you mean 'Anna'?" in merilo("study", "export", study.path, *words).err

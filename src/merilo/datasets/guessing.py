@@ -129,7 +129,10 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
     columns = ItemColumns(options=_options(table, wishes, shown), gold_after=wishes.gold_after)
     beside = columns.options[0].rpartition(".")[0] if len(columns.options) == 1 else ""
     labels = table.find("option labels", table.lists, inside=beside) if beside else None
-    answer, columns = _answer(table, replace(columns, option_labels=labels), wishes, shown, language)
+    listed_in = "" if columns.options else _listed_letters(table, shown)
+    answer, columns = _answer(
+        table, replace(columns, option_labels=labels), wishes, shown, language, listed_in=listed_in
+    )
     taken = {*shown, *columns.gold, *columns.options, labels}
     identity = _wished(wishes.id, table.find("id", table.identifies))
     free = [name for name in table.columns if name not in {*taken, identity} and table.categories(name)]
@@ -144,7 +147,7 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
     fields = {column: field for field, column in (declared.items or columns).fields.items()}
     by, shared = (name and fields.get(name, meta_name(name)) for name in (group, cluster))
     declared = replace(declared, extra=by and f"{declared.metrics[0]}.{{{by}}}", cluster=shared)
-    return declared, language, [*_notes(table, columns, declared, shown, {*taken, identity, *meta})]
+    return declared, language, [*_notes(table, columns, declared, listed_in, {*taken, identity, *meta})]
 
 
 def _wished(wish: str | None, guessed: str | None) -> str | None:
@@ -295,7 +298,13 @@ def _gold_columns(table: _Table, taken: Collection[str | None]) -> Iterator[tupl
 
 
 def _answer(
-    table: _Table, columns: ItemColumns, wishes: Wishes, shown: Sequence[str], language: Language
+    table: _Table,
+    columns: ItemColumns,
+    wishes: Wishes,
+    shown: Sequence[str],
+    language: Language,
+    *,
+    listed_in: str,
 ) -> tuple[Answer, ItemColumns]:
     """Return the form of an answer, and the columns with those of the gold answers."""
     taken = {*shown, *columns.options, columns.option_labels}
@@ -317,7 +326,6 @@ def _answer(
             f"each of {listed(rivals)} may hold the gold answers: say which with {argument('gold', 'COLUMN')}",
             file=table.file,
         )
-    listed_in = _listed_letters(table, shown)
     return _open(table, replace(columns, gold=candidates[0]), wishes.answer, language, listed_in)
 
 
@@ -473,7 +481,7 @@ def _notes(
     table: _Table,
     columns: ItemColumns,
     declared: Dataset,
-    shown: Sequence[str],
+    listed_in: str,
     used: Collection[str | None],
 ) -> Iterator[Text]:
     labels = declared.answer.labels
@@ -495,9 +503,7 @@ def _notes(
             n=empty,
         )
     if declared.answer.kind == "text":
-        yield from _notes_on_texts(
-            table, columns, declared.answer, "" if columns.options else _listed_letters(table, shown)
-        )
+        yield from _notes_on_texts(table, columns, declared.answer, listed_in)
 
 
 def _notes_on_texts(table: _Table, columns: ItemColumns, answer: Answer, listed_in: str) -> Iterator[Text]:

@@ -38,7 +38,7 @@ from merilo.reports.messages import ARM_HEADS, arms_of, cost_text, human_baselin
 from merilo.reports.notebook import NOTEBOOK_FILE, notebook_file
 from merilo.reports.page import page
 from merilo.reports.study_baseline import study_baseline
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import Json, as_text, dict_at
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE
 from merilo.studies.study_tasks import AUTHOR_FIELDS
 from merilo.text import LANGUAGES, Language, Text, joined
@@ -187,13 +187,14 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     frozen = json.loads(study.plan[FROZEN_FILE]) if FROZEN_FILE in study.plan else None
     files["checklist.md"] = checklist_markdown(answers(baseline, plan, frozen=frozen)).encode()
     files[NOTEBOOK_FILE] = notebook_file(baseline, languages)
+    authors = _about_authors(baseline, plan)
     title = f"Human baseline: {planned.title or 'a study'}"
     result = joined(headline(planned), " ").in_language("en")
     files[CROISSANT_FILE] = croissant(title, result or title, files)
     files["README.md"] = (
-        front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages)
+        front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages, authors)
     ).encode()
-    return {**files, MANIFEST: manifest(files)}, [*_remarks(baseline, study.plan), *faults]
+    return {**files, MANIFEST: manifest(files)}, [*_remarks(baseline, study.plan, authors), *faults]
 
 
 def _texts(
@@ -257,13 +258,13 @@ def _without_gold(items: pl.DataFrame, known: Mapping[int, str | None]) -> list[
     return [Item(known.get(row.pop("item")) or name, "", row) for name, row in zip(ids, rows, strict=True)]
 
 
-def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language]) -> str:
+def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language], authors: Text | None) -> str:
     """Return what the folder holds and how to verify it, in each language of the study."""
-    text = joined(_paragraphs(baseline, names), "\n\n")
+    text = joined(_paragraphs(baseline, names, authors), "\n\n")
     return "\n\n".join(text.in_language(language) for language in languages) + "\n"
 
 
-def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
+def _paragraphs(baseline: Baseline, names: list[str], authors: Text | None) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=baseline.dataset or Text("a study"))
     yield from (joined(["**", text, "**"], "") for text in _warnings(baseline))
     if baseline.simulated:
@@ -280,7 +281,7 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     ]
     yield joined([Text("| file | content |"), "| --- | --- |", *rows], "\n")
     yield Text("Annotators and pages have pseudonyms, which are the same in all files.")
-    if authors := _about_authors(baseline):
+    if authors:
         yield authors
     yield Text(
         "To verify the values, install Merilo {version} and run this command in the folder above:",
@@ -330,11 +331,12 @@ def _about_gold(baseline: Baseline) -> Text | None:
     )
 
 
-def _about_authors(baseline: Baseline) -> Text | None:
+def _about_authors(baseline: Baseline, plan: Mapping[str, Json] | None) -> Text | None:
     """Warn of a field that names the items' authors, where experts answer no items of their own."""
-    arms = [baseline, *baseline.by_arm.values()]
-    if not any("skip_own: true" in arm.evidence.study.plan.get(STUDY_FILE, b"").decode() for arm in arms):
+    groups = dict_at(plan, "arms").values()
+    if not any(isinstance(group, dict) and group.get("skip_own") is True for group in groups):
         return None
+    arms = [baseline, *baseline.by_arm.values()]
     columns = {
         name
         for arm in arms
@@ -351,10 +353,9 @@ def _about_authors(baseline: Baseline) -> Text | None:
     )
 
 
-def _remarks(baseline: Baseline, plan: Mapping[str, bytes]) -> Iterator[str]:
+def _remarks(baseline: Baseline, plan: Mapping[str, bytes], authors: Text | None) -> Iterator[str]:
     """Yield what the user should know about the folder."""
-    about = (*_warnings(baseline), _about_gold(baseline), _about_authors(baseline))
-    yield from map(str, filter(None, about))
+    yield from map(str, filter(None, (*_warnings(baseline), _about_gold(baseline), authors)))
     if baseline.programs:
         yield "the folder has the verdicts on the programs, not the programs: verify does not run them again"
     if plan.get(CHANGES_FILE, b"[]").strip() != b"[]":

@@ -37,6 +37,7 @@ from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.plan_file import plan_path
 from merilo.studies.sealed_answers import page_key
 from merilo.studies.study_export import EXPORT_FILE
+from merilo.studies.study_tasks import expert_domains, nothing_left
 from merilo.text import Language, Text, markup
 from merilo.wording import listed
 
@@ -126,8 +127,8 @@ def export_pages(
         study: the group of annotators.
         out: the folder.
         language: the language of the pages; by default, the first of the plan.
-        experts: experts who get a page of their own, with every item that they did not write.
-        domains: the domains whose items are written; by default all.
+        experts: experts who get a page of their own, without the items that they wrote.
+        domains: the domains whose items are written; by default all, and of an expert those in which they wrote items.
         force: replace an existing folder.
 
     Raises:
@@ -154,6 +155,12 @@ def export_pages(
     described = {
         "study": study.key, "plan_sha256": file_sha256(plan_path(study.folder.path)), **exported.to_dict(),
     }  # fmt: skip
+    for task in study.tasks:
+        for media in task.media:
+            if study.media_name(media.path) not in study.media:
+                raise DataError(
+                    f"the file {media.path} of the task {task.id} is missing", file=study.folder.path
+                )
     with new_folder(out, force=force) as hidden:
         for place, name in zip(places, names, strict=True):  # one at a time: pages with films are large
             write_files(hidden, {name: place_page(study, place, chosen).encode()})
@@ -162,14 +169,16 @@ def export_pages(
 
 
 def _of_experts(study: ServedStudy, experts: Sequence[str], domains: Sequence[str]) -> Iterable[DealtPlace]:
-    """Yield a place for each expert: all items of the domains but their own."""
+    """Yield a place for each expert: all items of their domains but their own."""
+    asked = study.tasks[: study.rules.tests]
     for seed, name in enumerate(dict.fromkeys(experts)):
-        withheld = study.withheld(name, domains)
+        chosen = expert_domains(asked, name, domains)
+        withheld = study.withheld(name, chosen)
         tests = [number for number in range(study.rules.tests) if number not in withheld]
         if not tests:
-            raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
+            raise nothing_left(asked, name, chosen)
         order = _shuffled(study, _units(study, tests), seed)
-        yield DealtPlace(name, _with_controls(study, order, seed, withheld), len(tests), tuple(domains))
+        yield DealtPlace(name, _with_controls(study, order, seed, withheld), len(tests), chosen)
 
 
 def _dealt(study: ServedStudy, domains: Sequence[str]) -> Iterable[DealtPlace]:
@@ -248,10 +257,8 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         items = [_item(study, number, at, language) for at, number in enumerate(numbers, start=1)]
         return [items[start : start + size] for start in range(0, len(items), size)]
 
-    training = _training(study, place)
-    return PAGES.get_template(
-        "offline.html.j2"
-    ).render(
+    training, template = _training(study, place), PAGES.get_template("offline.html.j2")
+    return template.render(
         _=sentence,
         language=language,
         study=study,
@@ -265,7 +272,7 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         script=Markup(script),  # noqa: S704 - our own file
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(json.dumps(_data(study, place, language)).replace("<", "\\u003c")),  # noqa: S704 - no "<"
+        data=Markup(json.dumps(_data(study, place, training, language)).replace("<", "\\u003c")),  # noqa: S704 - no "<"
         mine=mine[0].upper() + mine[1:],
         longest=LONGEST_ANSWER,
         longest_comment=0,
@@ -312,11 +319,9 @@ def _training(study: ServedStudy, place: DealtPlace) -> list[int]:
     return [number for number in study.training if number not in withheld]
 
 
-def _data(study: ServedStudy, place: DealtPlace, language: Language) -> dict[str, Json]:
-    """Return what the script needs; of known answers it has those of the training only, which it shows."""
-    plan, own = study.folder.plan, _training(study, place)
-    numbers = (*own, *place.tasks)
-    tasks = [study.tasks[number] for number in numbers]
+def _data(study: ServedStudy, place: DealtPlace, own: Sequence[int], language: Language) -> dict[str, Json]:
+    """Return what the script needs; of known answers it has those of the training `own` only, which it shows."""
+    plan, tasks = study.folder.plan, [study.tasks[number] for number in (*own, *place.tasks)]
     training: dict[str, Json] = {}
     for number in own:
         task = study.tasks[number]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +11,8 @@ from typing import Final
 from pydantic_core import to_jsonable_python
 
 from merilo.atomic_write import new_folder, write_files
-from merilo.errors import DataError, OutputError, UsageError, argument
-from merilo.files import sha256
+from merilo.errors import DataError, InputError, OutputError, UsageError, argument
+from merilo.files import read_table, sha256
 from merilo.people.platforms import NAMES
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
@@ -21,7 +20,7 @@ from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import author_field, in_domains, study_tasks
+from merilo.studies.study_tasks import author_field, expert_domains, in_domains, nothing_left, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -158,12 +157,17 @@ def _refuse_filled(out: Path) -> None:
     """Refuse to replace tables that people have filled in.
 
     Raises:
-        OutputError: a table below the folder has answers.
+        OutputError: a table below the folder has answers, or another program saved it in a form that cannot be read.
     """
     for path in sorted(out.rglob("tasks*.csv")):
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            if any((row.get("answer") or "").strip() for row in csv.DictReader(stream)):
-                raise OutputError("has answers: import it, or export to another folder", file=path)
+        try:
+            table = read_table(path, keep="answer".__eq__).data
+        except InputError as error:
+            raise OutputError(
+                "was changed and cannot be read: export to another folder", file=path
+            ) from error
+        if "answer" in table.columns and (table["answer"].str.strip_chars() != "").any():
+            raise OutputError("has answers: import it, or export to another folder", file=path)
 
 
 def outgoing_study(
@@ -236,15 +240,14 @@ def _cut(
     authors = sorted({author for task in everybody.tests for author in task.authors})
     sheets = []
     for name in dict.fromkeys(experts) or (authors if known else []):
-        wrote = {task.domain for task in everybody.tests if name in task.authors} & {*there}
-        chosen = tuple(domain for domain in there if domain in (domains or wrote or there))
+        chosen = expert_domains(everybody.tests, name, domains)
         scope = [task for task in everybody.tests if not chosen or task.domain in chosen]
         tests = tuple(task for task in scope if name not in task.authors)
         if tests:
             own = _known_of(replace(everybody, tests=tests, respondent=name), chosen)
             sheets.append((own, chosen, len(scope) - len(tests)))
         elif scope and (not domains or experts):
-            raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
+            raise nothing_left(everybody.tests, name, chosen)
     for domain in () if sheets else domains or there:
         tests = tuple(task for task in everybody.tests if task.domain == domain)
         sheets.append((_known_of(replace(everybody, tests=tests), (domain,)), (domain,), 0))

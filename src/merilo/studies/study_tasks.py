@@ -25,12 +25,13 @@ from merilo.datasets.rendering import (
     shown_value,
     template,
 )
-from merilo.errors import DataError
+from merilo.errors import DataError, argument
 from merilo.items import Item, ItemId, entry_of
 from merilo.strict_json import Json
 from merilo.studies.item_fields import value_of
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder
+from merilo.wording import listed
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]
 AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
@@ -378,6 +379,25 @@ def domain_of(item: Item, field: str | None) -> str:
 def in_domains(tasks: Sequence[StudyTask], domains: Collection[str]) -> tuple[StudyTask, ...]:
     """Return the control or training items for people of some domains, or all: those of no domain are for everybody."""
     return tuple(task for task in tasks if not domains or task.domain in domains or not task.domain)
+
+
+def expert_domains(tests: Sequence[StudyTask], name: str, domains: Sequence[str]) -> tuple[str, ...]:
+    """Return the domains whose items a named expert gets, in their order; empty if the items have none.
+
+    Those asked for, else those in which the expert wrote items, else all.
+    """
+    there = sorted({task.domain for task in tests} - {""})
+    wrote = {task.domain for task in tests if name in task.authors}.intersection(there)
+    return tuple(domain for domain in there if domain in (domains or wrote or there))
+
+
+def nothing_left(tests: Sequence[StudyTask], name: str, chosen: Sequence[str]) -> DataError:
+    """Return the error for an expert who wrote all items of their domains."""
+    of_some = {*chosen} < {task.domain for task in tests}
+    where = (
+        f"{listed(list(chosen))} (name other domains with {argument('domain')})" if of_some else "the study"
+    )
+    return DataError(f"the expert '{name}' wrote all items of {where}: no item is left to answer")
 
 
 def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:
