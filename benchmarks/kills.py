@@ -30,10 +30,9 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from http_people import Browser, HttpPerson
 from postgres_server import PostgresServer, postgres_server
-from site_study import frozen_study
-from study_people import study_of
+from study_people import frozen, study_of
+from support.site_client import Client, PatientPerson
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -75,7 +74,7 @@ def study_in(folder: Path) -> Path:
         for n in range(ITEMS)
     ]
     study = study_of(folder, questions, bundled["shots"].items, dataset_name="chegeka", overlap=5)
-    return frozen_study(study).path
+    return frozen(study).path
 
 
 class Round:
@@ -147,7 +146,7 @@ class Round:
                 await asyncio.sleep(0.01)
             await self.fault()
 
-    async def run(self) -> list[HttpPerson]:
+    async def run(self) -> list[PatientPerson]:
         """Let everybody answer; return the people with what was acknowledged to them."""
         folder = open_study(self.study)
         known = {task.id: str(task.known) for task in study_tasks(folder).controls}
@@ -156,11 +155,10 @@ class Round:
         def acknowledged() -> None:
             self.answers += 1
 
-        def person(number: int) -> HttpPerson:
-            browser = Browser([f"http://127.0.0.1:{self.port}"], number)
+        def person(number: int) -> PatientPerson:
             answers = iter(range(10**9))
-            return HttpPerson(
-                browser,
+            return PatientPerson(
+                Client(self.port),
                 path,
                 str(number),
                 lambda task: known.get(task, f"{number} {task} {next(answers)}"),
@@ -178,7 +176,7 @@ class Round:
             await asyncio.gather(faults, return_exceptions=True)
         return everyone
 
-    def compare(self, everyone: list[HttpPerson]) -> None:
+    def compare(self, everyone: list[PatientPerson]) -> None:
         """Count what the log lacks, has twice, or has beyond the overlap."""
         state = read_site(self.study, database=self.database)
         names = {person.id: person.external for person in state.people.values()}

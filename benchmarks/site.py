@@ -30,8 +30,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from site_study import QUESTION, Browser, brackets, people_at_work, speed_study
-from socket_client import Client, Reply, hidden
+from support.site_client import Client, Reply, hidden
+from support.site_study import QUESTION, Browser, brackets, people_at_work, speed_study
 
 PEOPLE = 50
 ITEMS = 2000
@@ -258,7 +258,7 @@ def merilo(
     path = speed_study(folder / "study", items)
     at_work = people_at_work(path, people, database or None)
     port = free_port()
-    words = [sys.executable, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "slow_disk_site.py"),
+    words = [sys.executable, str(Path(__file__).parent / "support" / "slow_disk_site.py"),
              str(path), str(port), str(sync), str(group), database]  # fmt: skip
     with process(words, folder) as started:
         wait_for(port, started, folder, "The site is running")

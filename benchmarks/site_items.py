@@ -19,14 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from merilo.site.annotator_steps import GivenTask, SentAnswer, give, return_overdue, save
+from merilo.site.annotator_steps import SentAnswer, give, return_overdue, save
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State
 from merilo.studies.study_folder import open_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from site_study import speed_study
+from support.site_study import speed_study
 
 ALLOWED = 0.020
 OVERLAP = 3
@@ -69,11 +69,10 @@ def measure(folder: Path, items: int) -> bool:
     def loop(person: Person) -> Callable[[int], object]:
         def once(number: int) -> object:
             given = give(state, person, 10_000 + number)
-            if not isinstance(given, GivenTask):
+            if not isinstance(given, list):
                 return given
-            return save(state, person, [SentAnswer(number=given.task, answer="1")], 10_000 + number)[
-                given.task
-            ]
+            task = given[0].task
+            return save(state, person, [SentAnswer(number=task, answer="1")], 10_000 + number)[task]
 
         return once
 

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from benchmark_shapes import SHAPES, write
 from command import merilo
-from programming import need_a_jail
+from programming import need_a_jail, write_lines
 from small_media import png
 from walked_road import (
     PEOPLE,
@@ -438,9 +437,16 @@ def test_an_own_dataset_with_texts_as_ids_is_walked_to_its_end(where: str, tmp_p
 
 
 def test_english_questions_in_their_own_file_are_walked_to_their_end(tmp_path: Path) -> None:
-    shape = SHAPES["arc"]
-    solved = [{**row, "id": f"s{row['id']}", "question": f"Solved: {row['question']}"} for row in shape.rows]
-    file, shots = write(tmp_path / "arc.jsonl", shape.rows), write(tmp_path / "solved.jsonl", solved)
+    """Options stand in a list beside their labels, some with three options and some with numbers, as in ARC."""
+
+    def row(n: int, of: str = "") -> Entry:
+        labels = ("1234" if n % 5 == 0 else "ABCD")[: 3 + n % 2]
+        texts = [f"{2 * n + place - n % len(labels)} apples" for place in range(len(labels))]
+        choices = {"text": texts, "label": [*labels]}
+        return {"id": f"{of}{n}", "question": f"{of}What are twice {n} apples?", "choices": choices, "answerKey": labels[n % len(labels)]}  # fmt: skip
+
+    file = write_lines(tmp_path / "arc.jsonl", *map(row, range(24)))
+    shots = write_lines(tmp_path / "solved.jsonl", *(row(n, "Solved: ") for n in range(24)))
     done("datasets", "new", file, "--shots", shots)
     walked = walk(tmp_path, tmp_path / "arc.yaml", label)
     check(walked, Road(label, ACC))

@@ -7,9 +7,10 @@ import pytest
 from browser import opened_browser
 from postgres_server import PostgresServer, postgres_server
 from study_people import bundled_study
+from study_people import frozen as frozen_now
 
 from merilo.site.journal import DATABASE_VARIABLE, Journal, database_url
-from merilo.studies.study_folder import StudyFolder, freeze_plan
+from merilo.studies.study_folder import StudyFolder
 
 #: The database on a PostgreSQL server that has the site's tables and nothing in them.
 EMPTY = "empty"
@@ -80,12 +81,6 @@ def browser() -> Iterator[object]:
 @pytest.fixture
 def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
     """A frozen study of a bundled dataset; its shots are the control items."""
-
-    def made(name: str = "bps", folder: str = "study", **more: object) -> StudyFolder:
-        study = bundled_study(tmp_path / folder, name, **more)
-        weights = "".join(f"{one.id},all,1\n" for one in study.items())
-        (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-        freeze_plan(study, day="2026-01-12", force=True)
-        return study
-
-    return made
+    return lambda name="bps", folder="study", **more: frozen_now(
+        bundled_study(tmp_path / folder, name, **more)
+    )

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, to_first_task, visiting
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -20,7 +20,7 @@ from merilo.site.annotator_steps import return_overdue
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
 from merilo.site.journal import ServerClock
 from merilo.site.served_study import STOP_AFTER
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]
@@ -119,11 +119,7 @@ def panel_study(folder: Path, count: int, overlap: int) -> StudyFolder:
     plan = study.path / "study.yaml"
     text = plan.read_text("utf-8").replace("items_per_page: 1", "items_per_page: 1\n    items_per_person: 10")
     plan.write_text(text, encoding="utf-8")
-    study = open_study(study.path)
-    rows = "".join(f"{one.id},all,1\n" for one in study.items())
-    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
-    freeze_plan(study, day="2026-01-12")
-    return study
+    return frozen(study)
 
 
 @pytest.mark.parametrize(

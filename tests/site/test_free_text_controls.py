@@ -8,8 +8,7 @@ import pytest
 from command import merilo
 from every import every
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
-from site_study import frozen_study
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.items import Item
 from merilo.site.served_study import load_study
@@ -53,7 +52,7 @@ def test_other_words_stop_nobody_and_wrong_answers_do(name: str, tmp_path: Path)
     known = CONTROLS[name]
     controls = [item(name, number, gold, kind) for number, (kind, gold, *_) in enumerate(known)]
     tests = [item(name, number, None) for number in range(30)]
-    study = frozen_study(study_of(tmp_path / name, tests, controls, dataset_name=name, overlap=2))
+    study = frozen(study_of(tmp_path / name, tests, controls, dataset_name=name, overlap=2))
     path = f"/s/{study_tasks(study).ids.study('people')}/"
     ends = {}
     with opened_site(study) as site, visiting(site) as first:
@@ -85,5 +84,5 @@ def test_a_stricter_threshold_of_the_plan_is_kept(tmp_path: Path) -> None:
         plan = folder.path / "study.yaml"
         text = re.sub(r"\nbaseline: .*", "", plan.read_text("utf-8"))
         plan.write_text(f"{text}\nbaseline: {{min_control_score: {threshold}}}\n", "utf-8")
-        served = frozen_study(open_study(folder.path))
+        served = frozen(open_study(folder.path))
         assert load_study(served, "people").is_right(1, "роман Война и мир") == right

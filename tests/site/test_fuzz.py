@@ -13,11 +13,11 @@ from described_requests import FORMS, describe
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, openapi
 from site_in_process import hidden, opened_site, to_first_task
-from study_people import bundled_study
+from study_people import bundled_study, frozen
 
 from merilo.site.app import make_app
 from merilo.site.serving import read_site
-from merilo.studies.study_folder import StudyFolder, freeze_plan
+from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.thorough
 
@@ -29,11 +29,7 @@ STEPS = 500
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    study = bundled_study(tmp_path_factory.mktemp("fuzz") / "study", experts=True)
-    weights = "".join(f"{one.id},all,1\n" for one in study.items())
-    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    freeze_plan(study, day="2026-01-12", force=True)
-    return study
+    return frozen(bundled_study(tmp_path_factory.mktemp("fuzz") / "study", experts=True))
 
 
 @pytest.fixture(scope="module")

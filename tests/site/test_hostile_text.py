@@ -12,11 +12,11 @@ from hostile_text import HOSTILE
 from markupsafe import escape
 from site_in_process import hidden, opened_site, visiting
 from site_process import served_site
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.items import Item
 from merilo.site.serving import invite_to_site
-from merilo.studies.study_folder import StudyFolder, freeze_plan
+from merilo.studies.study_folder import StudyFolder
 
 #: Texts of one item, so that a study of a few items shows all of them.
 PACKS = tuple(HOSTILE[start : start + 16] for start in range(0, len(HOSTILE), 16))
@@ -45,13 +45,7 @@ def frozen_study(path, **more: object) -> StudyFolder:
     plan.write_text(
         plan.read_text("utf-8").replace("training: {}", "training: {threshold: 0.0}"), encoding="utf-8"
     )
-    weights = io.StringIO()
-    csv.writer(weights).writerows(
-        [["id", "stratum", "weight"], *([one.id, "all", 1] for one in study.items())]
-    )
-    (study.path / "weights.csv").write_text(weights.getvalue(), encoding="utf-8")
-    freeze_plan(study, day="2026-01-12", force=True)
-    return study
+    return frozen(study)
 
 
 class Watched:

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from postgres_server import PostgresServer
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, state_of, to_first_task, visiting
 from site_process import served_site
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.items import Item
 from merilo.site.author_actions import AuthorActions
@@ -23,7 +23,7 @@ from merilo.site.journal import Event, LogEntry, ServerClock
 from merilo.site.serving import back_up_site, erase_from_site, invite_to_site
 from merilo.site.site_requests import VisitorCookies
 from merilo.site.visitor_limits import VisitorLimits
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
 
@@ -36,9 +36,7 @@ def planned(study: StudyFolder, *lines: tuple[str, str]) -> StudyFolder:
         assert old in text
         text = text.replace(old, new, 1)
     plan.write_text(text, encoding="utf-8")
-    changed = open_study(study.path)
-    freeze_plan(changed, day="2026-01-12", force=True)
-    return changed
+    return frozen(study)
 
 
 def post(client: TestClient, address: str, page: str, **form: str) -> httpx.Response:
@@ -91,9 +89,6 @@ def test_pages_of_control_items_are_those_of_the_test_byte_by_byte(tmp_path: Pat
         ]
 
     study = study_of(tmp_path / "study", items("t", 8), items("c", 4), dataset_name="chegeka")
-    (study.path / "weights.csv").write_text(
-        "id,stratum,weight\n" + "".join(f"t{n},all,1\n" for n in range(8)), "utf-8"
-    )
     recorded = "assistance: {signals: true, hidden_text: true, declaration: true}\ninstruction: "
     folder = planned(
         study,

@@ -12,12 +12,12 @@ import httpx
 import pytest
 from command import merilo
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting, with_rules
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
 CODES = {"complete": "DONE0001", "no_consent": "NOCO0002", "screened_out": "SCRE0003", "stopped": "STOP0004"}
@@ -45,11 +45,7 @@ def panel(tmp_path: Path) -> Callable[..., StudyFolder]:
         pay = {"per_page": 0.05, "screening": 0.3, "currency": "USD", **pay}
         text = re.sub("pay: .*", f"pay: {json.dumps(pay)}", plan.read_text("utf-8"))
         plan.write_text(text.replace("    pay:", f"{more}    pay:"), encoding="utf-8")
-        weights = "".join(f"{one.id},all,1\n" for one in study.items())
-        (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-        study = open_study(study.path)
-        freeze_plan(study, day="2026-01-12", force=True)
-        return study
+        return frozen(study)
 
     return made
 

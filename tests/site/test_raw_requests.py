@@ -8,18 +8,14 @@ import httpx
 import pytest
 from attacked_site import AttackedSite, attacked_site, check_answer, status_of
 from site_in_process import hidden, to_first_task
-from study_people import bundled_study
+from study_people import bundled_study, frozen
 
 from merilo.site.bounded_http import LARGEST_HEAD, MOST_HEADERS
-from merilo.studies.study_folder import freeze_plan
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedSite]:
-    folder = bundled_study(tmp_path_factory.mktemp("raw") / "study")
-    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
-    (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    freeze_plan(folder, day="2026-01-12", force=True)
+    folder = frozen(bundled_study(tmp_path_factory.mktemp("raw") / "study"))
     with attacked_site(
         folder.path, folder.path.parent / "log.txt", "--address", "https://study.example.org"
     ) as running:

@@ -19,7 +19,7 @@ from author_session import TABLES, signed_in
 from command import merilo
 from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site, to_first_task, visiting, with_rules
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -32,7 +32,7 @@ from merilo.site.served_study import ServedStudy
 from merilo.site.serving import back_up_site, invite_to_site, opened_studies, read_site
 from merilo.site.serving import opened_site as served
 from merilo.site.site_requests import VisitorCookies
-from merilo.studies.study_folder import StudyFolder, freeze_plan
+from merilo.studies.study_folder import StudyFolder
 
 #: Bundled datasets, one for each kind of answer.
 KINDS = ("rudetox", "chegeka", "simplear", "use", "ruhumaneval", "bps", "rutie")
@@ -78,10 +78,7 @@ def secret_study(path: Path, name: str) -> tuple[StudyFolder, set[str]]:
     if name == "rutie":
         plan = study.path / "study.yaml"
         plan.write_text(plan.read_text("utf-8").replace("controls: {every: 5}\n", ""), encoding="utf-8")
-    rows = "".join(f"{one.id},all,1\n" for one in study.items())
-    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
-    freeze_plan(study, day="2026-01-12", force=True)
-    return study, words
+    return frozen(study), words
 
 
 class Recorder:
@@ -244,10 +241,7 @@ def test_ids_of_control_items_look_like_the_others_and_lie_between_them(tmp_path
         Item(f"c{n}", "Сколько будет {inputs}?", f"{n} + 2", str(n + 2), {"id": f"c{n}"}) for n in range(60)
     ]
     study = study_of(tmp_path / "study", items, controls, dataset_name="simplear")
-    rows = "".join(f"{one.id},all,1\n" for one in study.items())
-    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
-    freeze_plan(study, day="2026-01-12", force=True)
-    with opened_site(study) as site:
+    with opened_site(frozen(study)) as site:
         (served,) = site.studies
     ids = [task.id for task in served.tasks]
     assert all(re.fullmatch(r"[0-9a-f]{12}", one) for one in ids)

@@ -19,7 +19,7 @@ from random import Random
 
 import pytest
 from command import merilo
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -40,7 +40,7 @@ from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
 START = 1_790_000_000_123
@@ -128,10 +128,7 @@ def frozen_study(folder: Path, shape: Shape) -> StudyFolder:
         folder, tests, controls, dataset_name=shape.name, training=training, page=shape.page,
         overlap=shape.overlap, experts=shape.arm == "experts",
     )  # fmt: skip
-    weights = "".join(f"{one.id},all,1\n" for one in made.items())
-    (folder / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    freeze_plan(made, day="2026-01-12", force=True)
-    return open_study(folder)
+    return frozen(made)
 
 
 def with_author(item: Item, author: str) -> Item:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from study_people import NAMES, answered, bundled_study, study_of, visits
+from study_people import NAMES, answered, bundled_study, frozen, study_of, visits
 
 from merilo.items import Item
 from merilo.reports.study_status import study_status
 from merilo.studies.collected import import_files
 from merilo.studies.study_export import export_study
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
 
@@ -136,11 +136,7 @@ def test_the_whole_path_on_the_command_line(tmp_path: Path) -> None:
 
 def frozen_study(tmp_path: Path) -> StudyFolder:
     """A study whose answers are in and whose plan is frozen."""
-
-    folder = begun(tmp_path)
-    (folder.path / "weights.csv").write_text("id,stratum,weight\n", encoding="utf-8")
-    freeze_plan(folder, day="2026-01-02")
-    return open_study(folder.path)
+    return frozen(begun(tmp_path))
 
 
 def test_the_baseline_uses_the_frozen_settings_and_names_every_change(tmp_path: Path) -> None:
@@ -163,4 +159,4 @@ def test_no_baseline_of_items_that_were_changed_after_the_freeze(tmp_path: Path)
     )
     refused = merilo("study", "baseline", folder.path)
     assert refused.status == 1
-    assert "items.jsonl: was changed after the plan was frozen on 2026-01-02" in refused.err
+    assert "items.jsonl: was changed after the plan was frozen on 2026-01-12" in refused.err

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def write_items(path: Path, *items: dict[str, Any]) -> Path:
     return path
 
 
-def write_lines(path: Path, *rows: dict[str, Any]) -> Path:
+def write_lines(path: Path, *rows: Mapping[str, Any]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from study_people import frozen
+
 from merilo.site.serving import read_site
 from merilo.site.state import Assignment
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import StudyFolder
 
 #: The task on the page, and its heading: when they change, the next page is there.
 _SHOWN = "[document.querySelector('input[name=task]')?.value, document.querySelector('h1')?.innerText, location.href].join(' ')"
@@ -100,12 +102,7 @@ def refrozen(folder: StudyFolder, **changes: str) -> StudyFolder:
         assert old in text, old
         text = text.replace(old, new)
     plan.write_text(text, encoding="utf-8")
-    items = open_study(folder.path).items()
-    weights = "".join(f"{one.id},all,1\n" for one in items)
-    (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    opened = open_study(folder.path)
-    freeze_plan(opened, day="2026-01-12", force=True)
-    return opened
+    return frozen(folder)
 
 
 def in_two_languages(folder: StudyFolder) -> StudyFolder:

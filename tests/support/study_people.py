@@ -72,6 +72,9 @@ def study_of(
     (folder / "controls.jsonl").write_text(item_lines(controls, declared), encoding="utf-8")
     (folder / "training.jsonl").write_text(item_lines(training, declared), encoding="utf-8")
     (folder / "instruction.ru.md").write_text(instruction, encoding="utf-8")
+    weights = io.StringIO()
+    csv.writer(weights).writerows([("id", "stratum", "weight"), *((item.id, "all", 1) for item in items)])
+    (folder / "weights.csv").write_text(weights.getvalue(), encoding="utf-8", newline="")
     more = EXPERTS.format(page=page) if experts else ""
     text = PLAN.format(
         name=name, dataset=dataset_name, seed=seed, overlap=overlap, page=page, size=len(items), more=more,
@@ -89,10 +92,9 @@ def bundled_study(folder: Path, of: str = "bps", /, **more: object) -> StudyFold
 
 
 def frozen(folder: StudyFolder) -> StudyFolder:
-    """The study with its plan frozen."""
-    (folder.path / "weights.csv").write_text("id,stratum,weight\n", "utf-8")
+    """The study with its plan, as it stands in the file now, frozen."""
     study = open_study(folder.path)
-    freeze_plan(study, day="2026-01-12")
+    freeze_plan(study, day="2026-01-12", force=True)
     return study
 
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from study_people import study_of
+from study_people import frozen, study_of
 
 from merilo.items import Item
 from merilo.site.annotator_steps import ShownTask, consent, next_task, read_instruction
 from merilo.site.people_access import admit_from_platform
 from merilo.site.serving import opened_site, opened_studies
 from merilo.site.site_requests import VisitorCookies
-from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_folder import open_study
 
 QUESTION = "Проверь, сбалансирована ли последовательность скобок.\nПоследовательность: {inputs}\nЕсли сбалансирована, выведи 1, если нет, то 0."
 
@@ -40,16 +40,7 @@ def speed_study(folder: Path, items: int, *, overlap: int = 50) -> Path:
     plan.write_text(
         plan.read_text("utf-8").replace("kind: basic", f"kind: basic\n    items_per_person: {items}"), "utf-8"
     )
-    frozen = frozen_study(open_study(made.path))
-    return frozen.path
-
-
-def frozen_study(folder: StudyFolder) -> StudyFolder:
-    """Freeze a study of all items."""
-    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
-    (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    freeze_plan(folder, day="2026-01-12", force=True)
-    return folder
+    return frozen(open_study(made.path)).path
 
 
 def people_at_work(study: Path, count: int, database: str | None = None) -> list[Browser]:
