@@ -12,7 +12,7 @@ from programming import ENDINGS, check_row, completion, item, need_a_jail, write
 from merilo.datasets import examples
 from merilo.errors import InputError
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import Job, Step, run_job, tally_job, write_generations, write_outputs
+from merilo.sandbox.job import run_job, write_generations, write_outputs
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits, Outcome
@@ -40,15 +40,15 @@ class Judged:
         jails: Jails = JAILS,
     ):
         self.problems = read_problems(data)
-        job = Job(self.problems, completions, count_completions(completions, self.problems))
+        census = count_completions(completions, self.problems)
         with open_ledger(ledger, {}) as book:
             self.resumed = book.resumed
-            self.entries = run_job(job, book, jails)
-            self.verdicts = dict(book.verdicts)
-            write_generations(completions.with_name("generations.jsonl"), self.entries, book)
+            self.verdicts = run_job(self.problems, census, book, jails)
+            self.executions = dict(book.executions)
+            write_generations(completions.with_name("generations.jsonl"), self.verdicts)
             if all(isinstance(problem.tests, tuple) for problem in self.problems.values()):
-                write_outputs(completions.with_name("outputs.json"), self.problems, self.entries, book)
-        self.tally = tally_job(self.problems, self.entries, self.verdicts)
+                write_outputs(completions.with_name("outputs.json"), self.problems, self.verdicts, book)
+        self.ends = Counter(verdict.execution.outcome for verdict in self.verdicts)
         lines = completions.with_name("generations.jsonl").read_text().splitlines()
         self.generations = [json.loads(line) for line in lines]
 
@@ -66,9 +66,7 @@ def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
     for (text, result, error), (found_result, found_error) in zip(ENDINGS, found, strict=True):
         assert found_result == result, text
         assert not error or found_error == error, text
-    assert judged.tally.problems[0].passed == 2
-    assert judged.tally.results == Counter(Outcome(result) for _, result, _ in ENDINGS)
-    assert judged.tally.exceptions == {"ValueError": 1, "NameError": 1}
+    assert judged.ends == Counter(Outcome(result) for _, result, _ in ENDINGS)
 
 
 @pytest.mark.thorough
@@ -102,14 +100,14 @@ def test_a_file_that_is_changed_while_it_is_scored_has_no_score(tmp_path, data):
     census = count_completions(path, problems)
     write_lines(path, completion(1, "    return 2 * x"), completion(1, "    return x"))
     with open_ledger(None, {}) as book, pytest.raises(InputError, match=r"c\.jsonl: was changed while"):
-        run_job(Job(problems, path, census), book, JAILS)
+        run_job(problems, census, book, JAILS)
 
 
 def test_a_closed_test_is_run_and_not_judged(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"), completion(1, "    return y"))
     judged = Judged(data, path)
-    assert judged.tally.results == {Outcome.NOT_JUDGED: 1, Outcome.EXCEPTION: 1}
+    assert judged.ends == {Outcome.NOT_JUDGED: 1, Outcome.EXCEPTION: 1}
     assert [line["attempts"] for line in judged.generations] == [1, 1]
     assert json.loads((tmp_path / "outputs.json").read_text())["data"]["test"][0]["outputs"] == [
         ["2", "abab"],
@@ -126,8 +124,8 @@ def test_identical_programs_are_judged_once_and_count_every_time(tmp_path, data)
     assert (
         len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 1 + 2
     )  # the header, and a program a problem
-    assert judged.tally.programs == 2
-    assert [tally.passed for tally in judged.tally.problems] == [3, 3]
+    assert len({verdict.execution.id for verdict in judged.verdicts}) == 2
+    assert judged.ends == {Outcome.PASSED: 6}
 
 
 @pytest.mark.thorough
@@ -137,21 +135,21 @@ def test_a_second_try_has_quiet_around_it(tmp_path, data):
 
     class Watched(Jails):
         @contextmanager
-        def open(self, workers, *, quiet):
+        def open(self, workers, *, quiet=False):
             with super().open(workers, quiet=quiet) as pool:
-                opened.append((pool.workers, len(book.verdicts)))
+                opened.append((pool.workers, len(book.executions)))
                 yield pool
 
     texts = ["    while True: pass", "    return 2 * x", "    return x"]
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
     problems = read_problems(data)
-    job = Job(problems, path, count_completions(path, problems), workers=4)
-    steps: list[Step] = []
+    census, steps = count_completions(path, problems), []
     with open_ledger(None, {}) as book:
-        run_job(job, book, Watched(JAILS.limits), steps.append)
+        run_job(
+            problems, census, book, Watched(JAILS.limits), workers=4, tell=lambda *step: steps.append(step)
+        )
     assert opened == [(4, 0), (2, 3)]
-    assert [(step.generations, step.total) for step in steps if not step.quiet] == [(1, 3)] * 3
-    assert [(step.generations, step.total) for step in steps if step.quiet] == [(1, 1)]
+    assert steps == [(3, False)] * 3 + [(1, True)]
 
 
 @pytest.mark.thorough
@@ -163,7 +161,7 @@ def test_a_time_out_that_passes_in_a_second_try_is_counted_and_a_failure_is_not_
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
     judged = Judged(data, path)
     assert [line["attempts"] for line in judged.generations] == [2, 2, 1, 1]
-    assert (judged.tally.problems[0].passed, judged.tally.timeouts, judged.tally.timeouts_passed) == (1, 2, 1)
+    assert [verdict.passed for verdict in judged.verdicts] == [True, False, False, False]
 
 
 def test_a_job_goes_on_where_it_was_cut_and_judges_nothing_twice(tmp_path, data):
@@ -190,7 +188,7 @@ def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data)
     Judged(data, path, ledger)
     header, first, second = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(header + first + second[:-1])
-    (stored,) = Judged(data, path, ledger).verdicts.values()
+    (stored,) = Judged(data, path, ledger).executions.values()
     assert (stored.attempts, stored.outcome) == (2, Outcome.TIMEOUT)
     assert len(ledger.read_bytes().splitlines()) == 3
 
@@ -206,7 +204,7 @@ def test_the_solutions_of_our_own_problems_pass(tmp_path, name):
     path = write_lines(
         tmp_path / "c.jsonl", *[completion(number, text) for number, text in solutions.items()]
     )
-    assert Judged(data, path).tally.results == {Outcome.PASSED: len(solutions)}
+    assert Judged(data, path).ends == {Outcome.PASSED: len(solutions)}
 
 
 @pytest.mark.thorough
@@ -222,4 +220,4 @@ def test_the_solutions_of_human_eval_pass(tmp_path):
     jails = Jails(
         Limits(wall_seconds=10.0)
     )  # one problem alone takes a tenth of a second, and more on a busy machine
-    assert Judged(data, path, jails=jails).tally.results == {Outcome.PASSED: 164}
+    assert Judged(data, path, jails=jails).ends == {Outcome.PASSED: 164}

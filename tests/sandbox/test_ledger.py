@@ -23,14 +23,14 @@ def keep(path, *verdicts, header=HEADER):
     with open_ledger(path, header) as ledger:
         for key, result in verdicts:
             ledger.append("1", Execution(key, result, ("1", None), "ValueError", "no", 0.5))
-        return dict(ledger.verdicts)
+        return dict(ledger.executions)
 
 
 def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     before = keep(path, ("a", Outcome.PASSED), ("b", Outcome.EXCEPTION))
     with open_ledger(path, HEADER) as ledger:
-        assert ledger.verdicts == before
+        assert ledger.executions == before
         assert ledger.resumed == 2
         assert ledger.texts("b") == ["1", None]
         ledger.append("1", Execution("c", Outcome.TIMEOUT, ("5",)))
@@ -110,15 +110,15 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
     path.write_bytes(whole[:size])
     left = max(0, whole[:size].count(b"\n") - 1)
     with open_ledger(path, HEADER) as ledger:
-        assert sum(stored.attempts for stored in ledger.verdicts.values()) == left
+        assert sum(stored.attempts for stored in ledger.executions.values()) == left
         last = {execution.id: execution for execution in kept[:left]}
         for key, execution in last.items():
             assert ledger.texts(key) == list(execution.texts)
-            assert ledger.verdicts[key].error == execution.error
+            assert ledger.executions[key].error == execution.error
         for execution in kept[left:]:
             ledger.append("1", execution)
     with open_ledger(path, HEADER) as ledger:
-        assert sum(stored.attempts for stored in ledger.verdicts.values()) == len(kept)
+        assert sum(stored.attempts for stored in ledger.executions.values()) == len(kept)
     assert path.read_bytes() == whole
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.sandbox.extraction import Form, Place, Stub
-from merilo.sandbox.ledger import judged
+from merilo.sandbox.job import judged
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check, Execution, Outcome
 

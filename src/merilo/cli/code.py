@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,9 @@ from merilo.wording import shortened
 
 if TYPE_CHECKING:
     from merilo.metrics.metric import Score
-    from merilo.runs.program_scores import Authors, ProgramScores
+    from merilo.runs.program_scores import ProgramScores
     from merilo.sandbox.doctor import Attempt
-    from merilo.sandbox.job import Step
+    from merilo.sandbox.job import Progress
 
 #: A valid k. More digits are refused: no file has so many generations, and Python does not parse 5,000 digits.
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
@@ -131,7 +131,7 @@ def _ks(texts: list[str] | None) -> tuple[int, ...]:
 
 
 @contextmanager
-def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator[Progress]:
     """Show progress on standard error, if it is a terminal.
 
     Args:
@@ -145,11 +145,10 @@ def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator
     try:
         with bars() as move:
 
-            def tell(step: Step) -> None:
-                done[step.quiet] += step.generations
+            def tell(total: int, again: bool) -> None:
+                done[again] += 1
                 if move is not None:
-                    name = Text("run again") if step.quiet else Text("programs")
-                    move(name, step.total, done[step.quiet], "")
+                    move(Text("run again") if again else Text("programs"), total, done[again], "")
 
             if move is not None:
                 move(Text("programs"), generations, 0, "")
@@ -273,17 +272,17 @@ def _show(report: ProgramScores, *, per_problem: bool) -> None:
         ]
         rows = [
             (
-                tame(str(tally.problem.id)),
-                tally.generations,
+                tame(str(name)),
+                len(tally),
                 tally.passed,
-                *[number(score.per_item[tally.problem.id], ".3f") for score in report.scores],
+                *[number(score.per_item[name], ".3f") for score in report.scores],
                 ", ".join(
-                    f"{_ENDINGS[result.value]} {_counted(n, result.value, tally.exceptions)}"
-                    for result, n in tally.results.most_common()
-                    if result.value != "passed"
+                    f"{_ENDINGS[outcome]} {_counted(n, outcome, tally.exceptions)}"
+                    for outcome, n in tally.outcomes.items()
+                    if outcome != "passed"
                 ),
             )
-            for tally in report.tally.problems
+            for name, tally in report.problems.items()
         ]
         show_table(rows, heads, left=(0, len(heads) - 1))
 
@@ -294,25 +293,27 @@ def _rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
     for score in report.scores:
         yield score.name, _score(score)
     tally = report.tally
-    if report.authors:
-        yield from _author_rows(report.authors)
+    yield from _author_rows(report)
     yield (
         Text("generations"),
-        Text("{n}  of {problems:# problem|# problems}", n=tally.generations, problems=len(tally.problems)),
+        Text("{n}  of {problems:# problem|# problems}", n=len(tally), problems=len(report.problems)),
     )
-    if tally.repeated:
+    if report.repeated:
         yield (
             Text("repeated"),
-            Text("{n}  duplicates within a problem; each counts as a sample", n=tally.repeated),
+            Text("{n}  duplicates within a problem; each counts as a sample", n=report.repeated),
         )
-    yield Text("programs"), joined([Text("{n}  distinct", n=tally.programs), _judged(report)], ", ")
-    for result, count in tally.results.most_common():
-        yield f"  {_ENDINGS[result.value]}", _counted(count, result.value, tally.exceptions)
-    if empty := sum(n for rule, n in tally.rules.items() if rule.endswith(f": {NOTHING}")):
+    yield Text("programs"), joined([Text("{n}  distinct", n=report.programs), _judged(report)], ", ")
+    for outcome, count in tally.outcomes.items():
+        yield f"  {_ENDINGS[outcome]}", _counted(count, outcome, tally.exceptions)
+    if empty := sum(n for rule, n in report.rules.items() if rule.endswith(f": {NOTHING}")):
         yield Text("without code"), Text("{n}; only the stub was run", n=empty)
-    if tally.timeouts:
-        counts = Text("{n}, of which {passed} passed", n=tally.timeouts, passed=tally.timeouts_passed)
-        yield Text("time-outs run again"), counts
+    if report.again:
+        passed = sum(outcome.value == "passed" for outcome in report.again)
+        yield (
+            Text("time-outs run again"),
+            Text("{n}, of which {passed} passed", n=len(report.again), passed=passed),
+        )
 
 
 def _score(score: Score) -> Text:
@@ -324,34 +325,36 @@ def _score(score: Score) -> Text:
     )
 
 
-def _author_rows(authors: Authors) -> Iterator[tuple[object, object]]:
-    """Yield the people who wrote the programs as (name, text) rows."""
-    single = authors.single
+def _author_rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
+    """Yield the people who wrote the programs, if people did, as (name, text) rows."""
+    single, authors = report.single_person, report.authors
+    if single is None:
+        return
     ends = f" [{single.ci95.low:.4f}, {single.ci95.high:.4f}]" if single.ci95 else ""
     yield Text("single person"), f"{number(single.value, '.4f')}{ends}"
-    yield Text("people", context="row"), str(len(authors.people))
-    for author in authors.people[:_MOST_AUTHORS]:
+    yield Text("people", context="row"), str(len(authors))
+    for author in authors[:_MOST_AUTHORS]:
         solved = Text(
             "{share:.3f}  solved {n} of {of}", share=author.share, n=author.solved, of=author.problems
         )
         yield f"  {author.annotator}", solved
-    if (more := len(authors.people) - _MOST_AUTHORS) > 0:
+    if (more := len(authors) - _MOST_AUTHORS) > 0:
         yield "  …", Text("{n} more in the JSON", n=more)
 
 
 def _judged(report: ProgramScores) -> Text:
     if not report.resumed:
         return Text("{rate:.0f} judged per second", rate=report.rate)
-    if report.resumed >= report.tally.programs:
+    if report.resumed >= report.programs:
         return Text("all judged before")
     return Text("{n} judged before, the others at {rate:.0f} per second", n=report.resumed, rate=report.rate)
 
 
-def _counted(count: int, result: str, exceptions: Counter[str]) -> str:
+def _counted(count: int, outcome: str, exceptions: Mapping[str, int]) -> str:
     """Return a count; that of exceptions with the kinds of exceptions, names from programs."""
-    if result != "exception":
+    if outcome != "exception":
         return str(count)
-    kinds = [f"{tame(name)} {n}" for name, n in exceptions.most_common(_MOST_EXCEPTIONS)]
+    kinds = [f"{tame(name)} {n}" for name, n in list(exceptions.items())[:_MOST_EXCEPTIONS]]
     more = ", …" if len(exceptions) > _MOST_EXCEPTIONS else ""
     return f"{count}  ({', '.join(kinds)}{more})"
 

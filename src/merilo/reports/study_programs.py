@@ -22,10 +22,10 @@ from merilo.errors import DataError, MissingPartError
 from merilo.metrics.answers import has_gold
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import TOO_LONG, Job, run_job
+from merilo.sandbox.job import run_job
 from merilo.sandbox.ledger import SHORTENED, open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
-from merilo.sandbox.program import Limits, Outcome
+from merilo.sandbox.program import Limits
 from merilo.strict_json import Json, json_lines
 from merilo.studies.collected import answers_file
 from merilo.studies.plan_types import ITEMS_FILE
@@ -117,19 +117,15 @@ def _judged(folder: StudyFolder, asked: Mapping[Asked, Json]) -> dict[Asked, dic
         census = count_completions(completions, known)
         header: dict[str, Json] = {"completions": census.sha256, **jail}
         with open_ledger(None, header, {"answers": SHORTENED}) as ledger:
-            entries = run_job(Job(known, completions, census), ledger, jails)
-            endings = [
-                TOO_LONG.outcome if entry.key is None else ledger.verdicts[entry.key].outcome
-                for entry in entries
-            ]
+            verdicts = run_job(known, census, ledger, jails)
     return {
         (program, item): {
-            "answer": PASSED if ending is Outcome.PASSED else FAILED,
+            "answer": PASSED if verdict.passed else FAILED,
             "program": program,
-            "ending": ending.value,
+            "ending": verdict.execution.outcome.value,
             "item": item,
             "sandbox": jail.get("jail"),
             "python": jail.get("python"),
         }
-        for (program, item), ending in zip(asked, endings, strict=True)
+        for (program, item), verdict in zip(asked, verdicts, strict=True)
     }

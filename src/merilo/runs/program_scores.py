@@ -19,23 +19,16 @@ from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.estimate import Estimate
 from merilo.files import sha256
+from merilo.items import ItemId
 from merilo.metrics.metric import Score
+from merilo.metrics.pass_at_k import pass_at_k
+from merilo.metrics.scoring import mean_score
 from merilo.people.influence import person_influence
 from merilo.people.votes import Votes
+from merilo.records import Ends, Number, Record, Span
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import (
-    Entry,
-    Job,
-    JobTally,
-    ProblemTally,
-    Step,
-    run_job,
-    tally_job,
-    unanswered,
-    write_generations,
-    write_outputs,
-)
-from merilo.sandbox.ledger import SHORTENED, Ledger, Verdict, open_ledger
+from merilo.sandbox.job import Progress, Verdict, run_job, write_generations, write_outputs
+from merilo.sandbox.ledger import SHORTENED, open_ledger
 from merilo.sandbox.problems import LONGEST_COMPLETION, Census, Problem, count_completions, read_problems
 from merilo.sandbox.program import Check, Limits, Outcome, new_judge_seed
 from merilo.settings import ProgramSettings
@@ -45,57 +38,61 @@ from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
-    """One person.
+class Author(Record):
+    """One person who wrote programs.
 
     Attributes:
         annotator: the name in the file of completions.
         problems: how many problems they wrote a program for.
         solved: how many of these programs passed.
+        share: the share of their problems that they solved.
+        ci95: its Clopper-Pearson interval.
     """
 
     annotator: str
     problems: int
     solved: int
-
-    @property
-    def share(self) -> float:
-        """The share of the person's problems that they solved."""
-        return self.solved / self.problems
-
-    def content(self) -> dict[str, Json]:
-        """Return the person as JSON, with the Clopper-Pearson interval."""
-        interval = exact_interval(self.solved, self.problems)
-        return {
-            "annotator": self.annotator,
-            "problems": self.problems,
-            "solved": self.solved,
-            "share": round(self.share, 6),
-            "ci95": [interval.low, interval.high],
-        }
+    share: Number
+    ci95: Ends
 
 
 @dataclass(frozen=True, slots=True)
-class Authors:
-    """The people who wrote the programs of a job.
+class Tally:
+    """The verdicts on some generations, and how many ended in which way."""
 
-    Attributes:
-        people: all people, by share from the highest to the lowest.
-        single: the expected share of problems that a single person solves, with the interval over people and
-            problems; the same estimate as "single person" of `merilo baseline`.
-    """
+    verdicts: Sequence[Verdict]
 
-    people: tuple[Author, ...]
-    single: Estimate
+    def __len__(self) -> int:
+        return len(self.verdicts)
 
-    def content(self) -> dict[str, Json]:
-        """Return the people as JSON."""
-        return {
-            "count": len(self.people),
-            "single_person": self.single.to_json(),
-            "people": [author.content() for author in self.people],
-        }
+    @property
+    def passed(self) -> int:
+        """The number of generations that passed every test."""
+        return sum(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The number of generations by outcome, the most frequent first."""
+        ends = Counter(verdict.execution.outcome.value for verdict in self.verdicts)
+        return dict(ends.most_common())
+
+    @property
+    def exceptions(self) -> dict[str, int]:
+        """The number of generations that raised, by type of exception, the most frequent first."""
+        ends = [verdict.execution for verdict in self.verdicts]
+        raised = Counter(end.error or "unknown" for end in ends if end.outcome is Outcome.EXCEPTION)
+        return dict(raised.most_common())
+
+    @property
+    def complaint(self) -> str | None:
+        """The exception that the check raised for every generation, if it is the same and not `AssertionError`."""
+        (outcome, error), *others = {(each.execution.outcome, each.execution.error) for each in self.verdicts}
+        wrong = outcome is Outcome.WRONG_ANSWER and not others and error not in {"", "AssertionError"}
+        return error if wrong else None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the counts as JSON."""
+        return {"outcomes": {**self.outcomes}, "exceptions": {**self.exceptions}}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,23 +101,28 @@ class ProgramScores:
 
     Attributes:
         tally: how the generations ended.
+        problems: the same for each problem that has generations, by its id.
         scores: pass@k, each with its interval.
         refused: the k that could not be computed, each with the reason as a sentence.
         warnings: warnings for the user.
         seconds: how long the programs ran, in seconds.
-        resumed: how many verdicts were taken from an earlier run.
+        resumed: how many programs were judged in an earlier run.
         provenance: how the result was computed.
-        authors: the people who wrote the programs; `None` if a model wrote them.
+        authors: the people who wrote the programs, by share from the highest to the lowest; empty if a model did.
+        single_person: the expected share of problems that a single person solves, with the interval over people and
+            problems; the same estimate as "single person" of `merilo baseline`.
     """
 
-    tally: JobTally
+    tally: Tally
+    problems: Mapping[ItemId, Tally]
     scores: Sequence[Score]
     refused: Mapping[int, str]
     warnings: Sequence[str]
     seconds: float
     resumed: int
     provenance: Provenance
-    authors: Authors | None = None
+    authors: Sequence[Author] = ()
+    single_person: Estimate | None = None
 
     @property
     def metrics(self) -> dict[str, Score]:
@@ -128,49 +130,74 @@ class ProgramScores:
         return {score.name: score for score in self.scores}
 
     @property
+    def rules(self) -> dict[str, int]:
+        """Return the number of generations by rule of extraction, the most frequent first."""
+        return dict(Counter(verdict.rule for verdict in self.tally.verdicts).most_common())
+
+    @property
+    def attempts(self) -> dict[str, tuple[Outcome, int]]:
+        """Return how each distinct program ended, and how often it was judged."""
+        ends = [verdict.execution for verdict in self.tally.verdicts]
+        return {end.id: (end.outcome, end.attempts) for end in ends if end.id}
+
+    @property
+    def programs(self) -> int:
+        """Return the number of distinct programs."""
+        return len(self.attempts)
+
+    @property
+    def repeated(self) -> int:
+        """Return the number of generations whose program equals an earlier one; each still counts as a sample."""
+        return sum(bool(verdict.execution.id) for verdict in self.tally.verdicts) - self.programs
+
+    @property
+    def again(self) -> list[Outcome]:
+        """Return how the programs ended that were run again after a time-out, with fewer workers running."""
+        return [outcome for outcome, attempts in self.attempts.values() if attempts > 1]
+
+    @property
     def rate(self) -> float:
         """Return how many programs were judged per second in this run."""
-        judged = max(0, self.tally.programs - self.resumed)
-        return judged / self.seconds if self.seconds > 0 else 0.0
+        return max(0, self.programs - self.resumed) / self.seconds if self.seconds > 0 else 0.0
 
     def to_dict(self) -> dict[str, Json]:
         """Return the scores as JSON, as `merilo code score --json` prints them."""
-        tally = self.tally
+        people: dict[str, Json] = {}
+        if self.single_person is not None:
+            people = {
+                "count": len(self.authors),
+                "single_person": self.single_person.to_json(),
+                "people": [author.to_json() for author in self.authors],
+            }
         return {
-            "problems": len(tally.problems),
-            "generations": tally.generations,
-            "programs": tally.programs,
-            "repeated": tally.repeated,
+            "problems": len(self.problems),
+            "generations": len(self.tally),
+            "programs": self.programs,
+            "repeated": self.repeated,
             "metrics": {score.name: score.to_dict() for score in self.scores},
             "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
-            "outcomes": _outcomes(tally.results),
-            "exceptions": dict(tally.exceptions.most_common()),
-            "rules": dict(tally.rules.most_common()),
-            "retries": {"timeouts": tally.timeouts, "timeouts_passed": tally.timeouts_passed},
-            **({"annotators": self.authors.content()} if self.authors else {}),
+            **self.tally.to_json(),
+            "rules": {**self.rules},
+            "retries": {"timeouts": len(self.again), "timeouts_passed": self.again.count(Outcome.PASSED)},
+            **({"annotators": people} if people else {}),
             "warnings": list(self.warnings),
             "resumed": self.resumed,
             "seconds": round(self.seconds, 3),
-            "per_problem": [self._problem(problem) for problem in tally.problems],
+            "per_problem": [
+                {
+                    "id": name,
+                    "generations": len(tally),
+                    "passed": tally.passed,
+                    **tally.to_json(),
+                    **{score.name: score.per_item[name] for score in self.scores},
+                }
+                for name, tally in self.problems.items()
+            ],
             "provenance": self.provenance.to_json(),
         }
 
     def __repr__(self) -> str:
         return "\n".join(f"{score.name} {score.value:.4f} on {score.n} problems" for score in self.scores)
-
-    def _problem(self, tally: ProblemTally) -> dict[str, Json]:
-        return {
-            "id": tally.problem.id,
-            "generations": tally.generations,
-            "passed": tally.passed,
-            "outcomes": _outcomes(tally.results),
-            "exceptions": dict(tally.exceptions.most_common()),
-            **{score.name: score.per_item[tally.problem.id] for score in self.scores},
-        }
-
-
-def _outcomes(results: Counter[Outcome]) -> dict[str, Json]:
-    return {result.value: count for result, count in results.most_common()}
 
 
 #: Names of the files in the output folder.
@@ -232,13 +259,13 @@ USUAL_KS: Final = (1, 5, 10)
 
 #: Called before the programs run with the number of generations and the number of verdicts that an earlier run left;
 #: the returned context receives a function to call with each step.
-Watch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Step], None]]]
+Watch: TypeAlias = Callable[[int, int], AbstractContextManager[Progress]]
 
 
 @contextmanager
-def unwatched(_: int, __: int) -> Iterator[Callable[[object], None]]:
+def unwatched(_: int, __: int) -> Iterator[Callable[..., None]]:
     """Show nothing."""
-    yield lambda _: None
+    yield lambda *_: None
 
 
 def _seed_checks(
@@ -316,27 +343,31 @@ def score_programs(
     _seed_checks(problems, sandbox.judge_seed, header, drawn)
     begun = time.monotonic()
     with open_ledger(folder / VERDICTS if folder else None, header, drawn) as ledger:
-        job = Job(problems, rows, census, sandbox.workers)
-        if seed := ledger.header.get("judge_seed"):
-            job = replace(job, judge_seed=str(seed))
         with watch(census.generations, ledger.resumed) as tell:
-            entries = run_job(job, ledger, jails, tell)
-        seconds = time.monotonic() - begun
-        tally = tally_job(problems, entries, ledger.verdicts)
+            verdicts = run_job(problems, census, ledger, jails, workers=sandbox.workers, tell=tell)
         options: dict[str, Json] = {
-            "data": shown(items), "k": ",".join(map(str, k)) or None, **sandbox.parameters(), "judge_seed": seed,
-            "python": named(sandbox.python), "packages": named(library), "out": named(folder),
-            "outputs": named(submission),
+            "data": shown(items), "k": ",".join(map(str, k)) or None, **sandbox.parameters(),
+            "judge_seed": ledger.header.get("judge_seed"), "python": named(sandbox.python),
+            "packages": named(library), "out": named(folder), "outputs": named(submission),
         }  # fmt: skip
-        record = _recorded(options, jail, rows, items)
-        asked, jailed = tuple(k), not sandbox.unsafe_no_sandbox
+        by_problem: dict[ItemId, list[Verdict]] = {problem.id: [] for problem in problems.values()}
+        for verdict in verdicts:
+            by_problem[verdict.problem].append(verdict)
+        tallies = {name: Tally(some) for name, some in by_problem.items() if some}
         result = _scores(
-            tally, census, ledger, entries, asked=asked, seconds=seconds, record=record, jailed=jailed
+            tallies,
+            verdicts,
+            asked=tuple(k),
+            closed=any(problems[str(name)].is_closed for name in tallies),
+            warnings=_warnings(census, jailed=not sandbox.unsafe_no_sandbox),
+            seconds=time.monotonic() - begun,
+            resumed=ledger.resumed,
+            record=_recorded(options, jail, rows, items),
         )
         if submission:
-            write_outputs(submission, problems, entries, ledger)
+            write_outputs(submission, problems, verdicts, ledger)
         if folder:
-            write_generations(folder / GENERATIONS, entries, ledger)
+            write_generations(folder / GENERATIONS, verdicts)
             write_text(folder / SCORE, as_text(result.to_dict()))
     return result
 
@@ -351,7 +382,7 @@ def _refuse_gaps(
     outputs: Path | None,
 ) -> None:
     """Refuse, before any program runs, input that could not be scored."""
-    gaps = unanswered(census.counts)
+    gaps = _gaps(census)
     if gaps and not partial:
         raise DataError(f"{gaps}; {argument('partial', given=True)} scores the others", file=completions)
     closed = [name for name, problem in problems.items() if problem.is_closed]
@@ -369,21 +400,7 @@ def _refuse_gaps(
         )
 
 
-def _scores(
-    tally: JobTally,
-    census: Census,
-    ledger: Ledger,
-    entries: list[Entry],
-    *,
-    asked: tuple[int, ...],
-    seconds: float,
-    record: Provenance,
-    jailed: bool,
-) -> ProgramScores:
-    people = None
-    if entries[0].annotator is not None:
-        people = authors(entries, ledger.verdicts)
-    fewest = tally.fewest().generations
+def _warnings(census: Census, *, jailed: bool) -> list[str]:
     warnings = [] if jailed else ["the programs ran without a sandbox, and could do anything that you can"]
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
@@ -391,51 +408,73 @@ def _scores(
             f"completions longer than {LONGEST_COMPLETION} characters count as failed: "
             f"{len(census.too_long)} (row {rows})"
         )
-    if gaps := unanswered(census.counts):
+    if gaps := _gaps(census):
         warnings.append(f"{gaps}; they are left out")
-    warnings += [
-        f"the check of problem {row.problem.id} raised {row.suspect} on every answer; "
-        "the check itself may be wrong"
-        for row in tally.problems
-        if row.suspect
-    ]
-    closed = any(problem.problem.is_closed for problem in tally.problems)
+    return warnings
+
+
+def _gaps(census: Census) -> str | None:
+    """Return a message about problems without completions; `None` if every problem has one."""
+    names = [name for name, count in census.counts.items() if not count]
+    few = f"{len(names)} of {len(census.counts)} problems ({listed(names, 5)})"
+    return f"there are no completions for {few}" if names else None
+
+
+def _scores(
+    tallies: Mapping[ItemId, Tally],
+    verdicts: Sequence[Verdict],
+    *,
+    asked: tuple[int, ...],
+    closed: bool,
+    warnings: list[str],
+    seconds: float,
+    resumed: int,
+    record: Provenance,
+) -> ProgramScores:
+    """Compute pass@k for each k for which every problem has enough generations."""
+    for name, tally in tallies.items():
+        if complaint := tally.complaint:
+            warnings.append(
+                f"the check of problem {name} raised {complaint} on every answer; the check itself may be wrong"
+            )
     if closed:
         warnings.append("some problems have no outputs to compare with, so pass@k is not computed")
+    fewest, least = min((len(tally), order) for order, tally in enumerate(tallies.values()))
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
-    refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
-    scores = [tally.score(k) for k in ks if k not in refused]
+    refused = {
+        k: f"pass@{k} needs {k} generations of every problem, but {sum(len(each) < k for each in tallies.values())} of "
+        f"{len(tallies)} problems have fewer (problem {list(tallies)[least]}: {fewest})"
+        for k in ks
+        if k > fewest
+    }
+    scores = [
+        mean_score(
+            f"pass@{k}", [pass_at_k(len(each), each.passed, k) for each in tallies.values()], [*tallies]
+        )
+        for k in ks
+        if k not in refused
+    ]
+    people, single = authors(verdicts) if verdicts[0].annotator is not None else ((), None)
+    every = [*refused.values(), *warnings]
     return ProgramScores(
-        tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, record, people
+        Tally(verdicts), tallies, scores, refused, every, seconds, resumed, record, people, single
     )
 
 
-def authors(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> Authors | None:
-    """Group a job's programs by the people who wrote them.
-
-    Args:
-        entries: the generations.
-        verdicts: the verdicts by the programs' keys.
-
-    Returns:
-        The people; `None` if the completions name no annotators.
-    """
-    named = [(entry.annotator, entry) for entry in entries if entry.annotator is not None]
-    if not named:
-        return None
-    items: dict[str, int] = {}
+def authors(verdicts: Sequence[Verdict]) -> tuple[tuple[Author, ...], Estimate]:
+    """Return the people who wrote a job's programs, and the estimate of a single person; every verdict names one."""
+    items: dict[ItemId, int] = {}
     names: dict[str, int] = {}
-    item = np.array([items.setdefault(entry.problem, len(items)) for _, entry in named], np.int32)
-    annotator = np.array([names.setdefault(name, len(names)) for name, _ in named], np.int32)
-    passed = np.array([_passed(entry, verdicts) for _, entry in named], np.int32)
+    item = np.array([items.setdefault(each.problem, len(items)) for each in verdicts], np.int32)
+    annotator = np.array([names.setdefault(str(each.annotator), len(names)) for each in verdicts], np.int32)
+    passed = np.array([each.passed for each in verdicts], np.int32)
     votes = Votes(item, annotator, passed, len(items), len(names), 2)
     problems = np.bincount(annotator, minlength=len(names)).tolist()
     solved = np.bincount(annotator, weights=passed, minlength=len(names)).astype(int).tolist()
-    people = [Author(name, problems[code], solved[code]) for name, code in names.items()]
-    people.sort(key=lambda author: (-author.share, -author.problems, author.annotator))
+    people = [
+        Author(annotator=name, problems=of, solved=n, share=n / of, ci95=Span.of(exact_interval(n, of)))
+        for name, of, n in zip(names, problems, solved, strict=True)
+    ]
+    people.sort(key=lambda author: (-(author.share or 0.0), -author.problems, author.annotator))
     value, influence = person_influence(votes, passed.astype(np.float64))
-    return Authors(tuple(people), crossed(value, influence).estimate("pass@1", len(items)))
-
-
-def _passed(entry: Entry, verdicts: Mapping[str, Verdict]) -> bool:
-    return entry.key is not None and verdicts[entry.key].outcome is Outcome.PASSED
+    return tuple(people), crossed(value, influence).estimate("pass@1", len(items))

@@ -1,4 +1,4 @@
-"""Judging a file of completions: run every distinct program, record its verdict, and count the results.
+"""Judging a file of completions: run every distinct program and give each generation its verdict.
 
 The file is read row by row, and a program is kept in memory only until it has run. An executor returns executions in
 any order. Only a small record of each generation stays in memory. Programs that timed out are run once more, on fewer
@@ -8,149 +8,129 @@ workers.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from sys import intern
-from typing import Final
+from typing import Final, TypeAlias
 
 from merilo.atomic_write import replaced
 from merilo.errors import InputError
 from merilo.files import sha256 as hash_of
-from merilo.metrics.metric import Score
-from merilo.metrics.pass_at_k import pass_at_k
-from merilo.metrics.scoring import mean_score
+from merilo.items import ItemId
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.ledger import Ledger, Verdict, judged
-from merilo.sandbox.problems import Census, Generation, Problem, read_completions
+from merilo.sandbox.ledger import Ledger
+from merilo.sandbox.problems import Census, Problem, read_completions
 from merilo.sandbox.program import Check, Execution, Outcome, Program, new_judge_seed
-from merilo.wording import listed
 
-#: The verdict on a completion that is too long to be run.
-TOO_LONG: Final = Verdict(Outcome.TOO_LONG, "", 0, 0)
+#: The end of a completion that is too long to be run.
+TOO_LONG: Final = Execution("", Outcome.TOO_LONG, attempts=0)
 
 #: The rule recorded for a generation that is too long to be read.
 UNREAD: Final = "too long: not read"
 
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be judged.
-
-    Attributes:
-        problems: by the text of their id.
-        completions: the file.
-        census: the counts from the first pass over the file.
-        workers: how many programs run at a time on each machine; by default, one for each processor.
-        judge_seed: the seed of the tests that checks draw at random; the same seed gives the same tests. By default, a
-            new seed is drawn for each job, so that no program can know those tests.
-    """
-
-    problems: Mapping[str, Problem]
-    completions: Path
-    census: Census
-    workers: int | None = None
-    judge_seed: str = field(default_factory=new_judge_seed)
+#: Called for each generation that is finished, and for each program that was run again, with how many there are of
+#: them, and whether it was run again.
+Progress: TypeAlias = Callable[[int, bool], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A generation whose program was extracted.
+class Verdict:
+    """How the program of one generation ended.
 
     Attributes:
-        row: its line in the file of completions.
-        problem: its problem's id, as text.
-        key: its program's key in the ledger; `None` if the completion was too long to be run.
+        row: the generation's line in the file of completions.
+        problem: its problem's id.
         rule: the rule by which the program was extracted.
         annotator: the person who wrote it; `None` if a model did.
+        execution: the program's judged execution, without its answers; its id is the program's key, which is empty if
+            the completion was too long to be run, and its `attempts` say how often the program was judged.
     """
 
     row: int
-    problem: str
-    key: str | None
+    problem: ItemId
     rule: str
-    annotator: str | None = None
+    annotator: str | None
+    execution: Execution = TOO_LONG
+
+    @property
+    def passed(self) -> bool:
+        """Whether the program passed every test."""
+        return self.execution.outcome is Outcome.PASSED
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Progress of a job.
+def judged(problem: Problem, execution: Execution) -> Execution:
+    """Return an execution with its outcome decided by comparing the answers with the gold answers.
 
-    Attributes:
-        generations: generations finished, or programs run again, since the last step.
-        total: the number of them in this part of the job.
-        quiet: whether this is the part that repeats programs that timed out.
+    A program passes if `str(result)` equals the gold answer for every test, or if the check accepted it. Otherwise the
+    first failed test determines the outcome.
+
+    Example:
+        >>> from merilo.sandbox.extraction import Stub
+        >>> problem = Problem(1, Stub.read("def f(x):", "f"), ({"x": 1}, {"x": 2}), ("1", "2"))
+        >>> judged(problem, Execution("a", Outcome.COMPLETED, ("1", "3"))).outcome
+        <Outcome.WRONG_ANSWER: 'wrong_answer'>
     """
-
-    generations: int
-    total: int
-    quiet: bool = False
+    outcome, gold = execution.outcome, problem.gold
+    if isinstance(problem.tests, Check) or gold is None:
+        completed = Outcome.NOT_JUDGED if problem.is_closed else Outcome.PASSED
+        verdicts = {Outcome.COMPLETED: completed, Outcome.REFUSED: Outcome.WRONG_ANSWER}
+        return replace(execution, outcome=verdicts.get(outcome, outcome))
+    if outcome is Outcome.COMPLETED and execution.texts == gold:
+        return replace(execution, outcome=Outcome.PASSED)
+    answered = takewhile(lambda pair: pair[0] is not None, zip(execution.texts, gold, strict=True))
+    if any(text != true for text, true in answered):
+        return replace(execution, outcome=Outcome.WRONG_ANSWER, error="", message="")
+    return execution
 
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a running job."""
+    """The state of a running job; the keys of programs stand in for their executions until all have ended."""
 
-    job: Job
+    problems: Mapping[str, Problem]
+    census: Census
     ledger: Ledger
-    tell: Callable[[Step], None]
-    entries: list[Entry] = field(default_factory=list)
-    pending: dict[str, str] = field(default_factory=dict)
+    tell: Progress
+    judge_seed: str
+    generations: list[tuple[Verdict, str]] = field(default_factory=list)
+    pending: dict[str, Problem] = field(default_factory=dict)
 
-    def first_programs(self) -> Iterator[Program]:
-        """Yield every distinct program that has no verdict yet, while reading the file."""
-        total = self.job.census.generations
-        for generation in read_completions(self.job.completions, self.job.problems):
-            entry, source = self._entry(generation)
-            self.entries.append(entry)
-            if entry.key is None or entry.key in self.ledger.verdicts or entry.key in self.pending:
-                self.tell(Step(1, total))
-            else:
-                self.pending[entry.key] = entry.problem
-                yield generation.problem.program(entry.key, source, judge_seed=self.job.judge_seed)
+    def programs(self, late: Collection[str] = ()) -> Iterator[Program]:
+        """Yield every distinct program without a verdict, or those with the keys in `late`, while reading the file."""
+        waiting = set(late)
+        for generation in read_completions(self.census.file, self.problems):
+            extraction = generation.extraction()
+            problem, source = generation.problem, extraction.source if extraction else ""
+            key = intern(program_key(str(problem.id), source)) if extraction else ""
+            if not late:
+                rule = extraction.rule if extraction else UNREAD
+                self.generations.append(
+                    (Verdict(generation.row, problem.id, rule, generation.annotator), key)
+                )
+            known = not key or key in self.ledger.executions or key in self.pending
+            if key in waiting if late else not known:
+                waiting.discard(key)
+                self.pending[key] = problem
+                attempts = self.ledger.executions[key].attempts if late else 0
+                yield generation.problem.program(key, source, attempts, self.judge_seed)
+            elif not late:
+                self.tell(self.census.generations, False)
 
-    def due_programs(self, due: Mapping[int, str]) -> Iterator[Program]:
-        """Read the file again and yield the programs to be run again; `due` maps rows to program keys."""
-        for generation in read_completions(self.job.completions, self.job.problems):
-            if generation.row in due:
-                entry, source = self._entry(generation)
-                key = due[generation.row]
-                self.pending[key] = entry.problem
-                seed = self.ledger.verdicts[key].attempts
-                yield generation.problem.program(key, source, seed, self.job.judge_seed)
-
-    def take(self, executions: Iterable[Execution], total: int, *, quiet: bool) -> None:
-        """Judge executions and append their verdicts to the ledger."""
+    def take(self, executions: Iterable[Execution], total: int, *, again: bool) -> None:
+        """Judge executions and append them to the ledger."""
         for execution in executions:
-            problem = self.job.problems[self.pending.pop(execution.id)]
+            problem = self.pending.pop(execution.id)
             self.ledger.append(str(problem.id), judged(problem, execution))
-            self.tell(Step(1, total, quiet))
+            self.tell(total, again)
+        self.ledger.sync()
 
-    def due(self) -> dict[int, str]:
-        """Return the keys of the programs that timed out and are to be run once more, by the first row of each."""
-        rows: dict[str, int] = {}
-        for entry in self.entries:
-            if entry.key is not None:
-                rows.setdefault(entry.key, entry.row)
-        verdicts = self.ledger.verdicts
-        return {
-            row: key
-            for key, row in rows.items()
-            if verdicts[key].outcome is Outcome.TIMEOUT and verdicts[key].attempts == 1
-        }
-
-    def _entry(self, generation: Generation) -> tuple[Entry, str]:
-        extraction = generation.extraction()
-        name = str(generation.problem.id)
-        annotator = generation.annotator
-        if annotator is not None:
-            annotator = intern(annotator)
-        if extraction is None:
-            return Entry(generation.row, name, None, UNREAD, annotator), ""
-        key = intern(program_key(name, extraction.source))
-        return Entry(generation.row, name, key, extraction.rule, annotator), extraction.source
+    def late(self) -> set[str]:
+        """Return the keys of the programs that timed out and are to be run once more."""
+        ends = ((key, self.ledger.executions[key]) for _, key in self.generations if key)
+        return {key for key, end in ends if end.outcome is Outcome.TIMEOUT and end.attempts == 1}
 
 
 def program_key(problem: str, source: str) -> str:
@@ -165,202 +145,72 @@ def program_key(problem: str, source: str) -> str:
 
 
 def run_job(
-    job: Job, ledger: Ledger, jails: Jails, tell: Callable[[Step], None] = lambda _: None
-) -> list[Entry]:
+    problems: Mapping[str, Problem],
+    census: Census,
+    ledger: Ledger,
+    jails: Jails,
+    *,
+    workers: int | None = None,
+    tell: Progress = lambda _, __: None,
+) -> list[Verdict]:
     """Judge every generation of a file.
 
     Args:
-        job: what is to be judged.
-        ledger: the file of verdicts; programs that already have a verdict in it are not judged again.
+        problems: the problems, by the text of their id.
+        census: the counts from the first pass over the file of completions.
+        ledger: the file of executions; programs that are in it are not run again. Its header's "judge_seed" is the seed
+            of the tests that checks draw at random; by default, a new seed is drawn, so that no program can know it.
         jails: where the programs run.
-        tell: called with each step of progress.
+        workers: how many programs run at a time on each machine; by default, one for each processor.
+        tell: called at each step of progress.
 
     Returns:
-        The generations, in the order of the file; their verdicts are in the ledger.
+        The verdicts, in the order of the file.
 
     Raises:
         InputError: the file was changed after its census, so that the verdicts may not belong to it.
         MeriloError: reading the file, running programs or writing verdicts failed.
     """
-    run = _Run(job, ledger, tell)
-    with jails.open(job.workers, quiet=False) as pool:
-        run.take(pool.run(run.first_programs()), job.census.generations, quiet=False)
-    ledger.sync()
-    if due := run.due():
-        with jails.open(job.workers, quiet=True) as pool:
-            run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
-        ledger.sync()
-    if hash_of(job.completions) != job.census.sha256:
+    run = _Run(problems, census, ledger, tell, str(ledger.header.get("judge_seed") or new_judge_seed()))
+    with jails.open(workers) as pool:
+        run.take(pool.run(run.programs()), census.generations, again=False)
+    if late := run.late():
+        with jails.open(workers, quiet=True) as pool:
+            run.take(pool.run(run.programs(late)), len(late), again=True)
+    if hash_of(census.file) != census.sha256:
         raise InputError(
-            "was changed while it was scored; score it again when it is complete", file=job.completions
+            "was changed while it was scored; score it again when it is complete", file=census.file
         )
-    return run.entries
+    return [
+        replace(verdict, execution=ledger.executions[key]) if key else verdict
+        for verdict, key in run.generations
+    ]
 
 
-@dataclass(slots=True)
-class ProblemTally:
-    """How one problem's generations ended.
-
-    Attributes:
-        problem: the problem.
-        results: the number of generations by result.
-        exceptions: the number of generations that raised, by type of exception.
-        complaints: the number of generations that a check rejected, by type of the check's exception.
-    """
-
-    problem: Problem
-    results: Counter[Outcome] = field(default_factory=Counter)
-    exceptions: Counter[str] = field(default_factory=Counter)
-    complaints: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def generations(self) -> int:
-        """The number of generations for this problem."""
-        return self.results.total()
-
-    @property
-    def passed(self) -> int:
-        """The number of generations that passed every test."""
-        return self.results[Outcome.PASSED]
-
-    @property
-    def suspect(self) -> str | None:
-        """The exception that its check raised for every generation.
-
-        If it is always the same and not `AssertionError`.
-        """
-        if self.complaints.total() < self.generations or len(self.complaints) != 1:
-            return None
-        (complaint,) = self.complaints
-        return None if complaint in {"", "AssertionError"} else complaint
-
-
-@dataclass(frozen=True, slots=True)
-class JobTally:
-    """The counts of a judged job.
-
-    Attributes:
-        problems: one tally for each problem that has generations, in the problems' order.
-        rules: the number of generations by rule of extraction.
-        programs: the number of distinct programs.
-        repeated: the number of generations whose program equals that of an earlier generation of their problem; each
-            still counts as a sample.
-        timeouts: the number of distinct programs that timed out and were run again.
-        timeouts_passed: the number of these that passed then, with fewer workers running.
-    """
-
-    problems: tuple[ProblemTally, ...]
-    rules: Counter[str]
-    programs: int
-    repeated: int
-    timeouts: int
-    timeouts_passed: int
-
-    @property
-    def generations(self) -> int:
-        """The number of generations of all problems."""
-        return sum(tally.generations for tally in self.problems)
-
-    @property
-    def results(self) -> Counter[Outcome]:
-        """The number of generations by result."""
-        return sum((tally.results for tally in self.problems), Counter())
-
-    @property
-    def exceptions(self) -> Counter[str]:
-        """The number of generations that raised, by type of exception."""
-        return sum((tally.exceptions for tally in self.problems), Counter())
-
-    def fewest(self) -> ProblemTally:
-        """Return the problem with the fewest generations; pass@k is defined up to that number."""
-        return min(self.problems, key=lambda tally: tally.generations)
-
-    def score(self, k: int) -> Score:
-        """Compute pass@k over the problems, with its confidence interval.
-
-        Raises:
-            ValueError: a problem has fewer than k generations; `refusal` gives the message.
-        """
-        values = [pass_at_k(tally.generations, tally.passed, k) for tally in self.problems]
-        return mean_score(f"pass@{k}", values, [tally.problem.id for tally in self.problems])
-
-    def refusal(self, k: int) -> str | None:
-        """Return a message if pass@k is not defined, otherwise `None`."""
-        if k < 1:
-            return f"pass@{k} is not defined; k must be at least 1"
-        short = [tally for tally in self.problems if tally.generations < k]
-        if not short:
-            return None
-        fewest = self.fewest()
-        return (
-            f"pass@{k} needs {k} generations of every problem, but {len(short)} of {len(self.problems)} problems have "
-            f"fewer (problem {fewest.problem.id}: {fewest.generations})"
-        )
-
-
-def tally_job(
-    problems: Mapping[str, Problem], entries: Sequence[Entry], verdicts: Mapping[str, Verdict]
-) -> JobTally:
-    """Count a job's verdicts.
-
-    Args:
-        problems: the problems by their id as text.
-        entries: the generations.
-        verdicts: the verdicts by program key.
-    """
-    tallies = {name: ProblemTally(problem) for name, problem in problems.items()}
-    rules: Counter[str] = Counter()
-    for entry in entries:
-        tally = tallies[entry.problem]
-        rules[entry.rule] += 1
-        if entry.key is None:
-            tally.results[Outcome.TOO_LONG] += 1
-            continue
-        verdict = verdicts[entry.key]
-        tally.results[verdict.outcome] += 1
-        if verdict.outcome is Outcome.EXCEPTION:
-            tally.exceptions[verdict.error or "unknown"] += 1
-        elif verdict.outcome is Outcome.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
-            tally.complaints[verdict.error] += 1
-    keys = {entry.key for entry in entries if entry.key is not None}
-    answered = tuple(tally for tally in tallies.values() if tally.generations)
-    repeated = sum(entry.key is not None for entry in entries) - len(keys)
-    again = [verdicts[key].outcome for key in keys if verdicts[key].attempts > 1]
-    return JobTally(answered, rules, len(keys), repeated, len(again), again.count(Outcome.PASSED))
-
-
-def unanswered(counts: Mapping[str, int]) -> str | None:
-    """Return a message about problems without completions; `None` if every problem has one."""
-    names = [name for name, count in counts.items() if not count]
-    if not names:
-        return None
-    return f"there are no completions for {len(names)} of {len(counts)} problems ({listed(names, 5)})"
-
-
-def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> None:
+def write_generations(path: Path, verdicts: Sequence[Verdict]) -> None:
     """Write one line of JSON a generation: its row, problem, result, and the rule by which it was extracted.
 
     Raises:
         OutputError: the file cannot be written.
     """
     with replaced(path) as stream:
-        for entry in entries:
-            verdict = TOO_LONG if entry.key is None else ledger.verdicts[entry.key]
+        for verdict in verdicts:
+            end = verdict.execution
             line = {
-                "row": entry.row,
-                "id": entry.problem,
-                "passed": verdict.outcome is Outcome.PASSED,
-                "result": verdict.outcome.value,
-                "error": verdict.error,
-                "attempts": verdict.attempts,
-                "rule": entry.rule,
-                "program": entry.key,
+                "row": verdict.row,
+                "id": str(verdict.problem),
+                "passed": verdict.passed,
+                "result": end.outcome.value,
+                "error": end.error,
+                "attempts": end.attempts,
+                "rule": verdict.rule,
+                "program": end.id or None,
             }
             stream.write(json.dumps(line).encode() + b"\n")
 
 
 def write_outputs(
-    path: Path, problems: Mapping[str, Problem], entries: Sequence[Entry], ledger: Ledger
+    path: Path, problems: Mapping[str, Problem], verdicts: Sequence[Verdict], ledger: Ledger
 ) -> None:
     """Write the programs' answers in the form of a submission.
 
@@ -372,17 +222,16 @@ def write_outputs(
         UsageError: the ledger shortens long answers.
         OutputError: the file cannot be written.
     """
-    rows: dict[str, list[Entry]] = {name: [] for name in problems}
-    for entry in entries:
-        rows[entry.problem].append(entry)
+    keys: dict[ItemId, list[str]] = {problem.id: [] for problem in problems.values()}
+    for verdict in verdicts:
+        keys[verdict.problem].append(verdict.execution.id)
     with replaced(path) as stream:
         separator = '{"data": {"test": ['
-        for name, problem in problems.items():
+        for problem in problems.values():
             stream.write(f'{separator}\n{{"outputs": ['.encode())
-            for number, entry in enumerate(rows[name]):
-                calls = 0 if isinstance(problem.tests, Check) else len(problem.tests)
-                none: list[str | None] = [None] * calls
-                texts = none if entry.key is None else ledger.texts(entry.key) or none
+            none: list[str | None] = [] if isinstance(problem.tests, Check) else [None] * len(problem.tests)
+            for number, key in enumerate(keys[problem.id]):
+                texts = (ledger.texts(key) if key else None) or none
                 answers = json.dumps([_strict(text) for text in texts])
                 stream.write(f"{', ' if number else ''}{answers}".encode())
             stream.write(f'], "meta": {json.dumps({"id": problem.id})}}}'.encode())

@@ -1,8 +1,8 @@
-"""The ledger of a job: a file of verdicts, from which an interrupted job resumes.
+"""The ledger of a job: a file of executions, from which an interrupted job resumes.
 
-A ledger is JSON Lines: a header that describes what was judged and how, then one line a verdict. Lines are appended and
-synced in batches. If the writer was killed in the middle of the last line, that line is dropped and its program is
-judged again.
+A ledger is JSON Lines: a header that describes what was judged and how, then one line for each run of a program.
+Lines are appended and synced in batches. If the writer was killed in the middle of the last line, that line is dropped
+and its program is run again.
 """
 
 from __future__ import annotations
@@ -15,43 +15,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import takewhile
+from itertools import count
 from pathlib import Path
 from sys import intern
 from typing import IO, Final
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.sandbox.problems import Problem
-from merilo.sandbox.program import Check, Execution, Outcome
+from merilo.sandbox.program import Execution, Outcome
 from merilo.strict_json import Json
-
-
-def judged(problem: Problem, execution: Execution) -> Execution:
-    """Return an execution with its verdict as the outcome, by comparing the answers with the gold answers.
-
-    A program passes if `str(result)` equals the gold answer for every test, or if the check accepted it. Otherwise the
-    first failed test determines the outcome.
-
-    Example:
-        >>> from merilo.sandbox.extraction import Stub
-        >>> problem = Problem(1, Stub.read("def f(x):", "f"), ({"x": 1}, {"x": 2}), ("1", "2"))
-        >>> judged(problem, Execution("a", Outcome.COMPLETED, ("1", "3"))).outcome
-        <Outcome.WRONG_ANSWER: 'wrong_answer'>
-    """
-    outcome, gold = execution.outcome, problem.gold
-    if isinstance(problem.tests, Check) or gold is None:
-        completed = Outcome.NOT_JUDGED if problem.is_closed else Outcome.PASSED
-        verdicts = {Outcome.COMPLETED: completed, Outcome.REFUSED: Outcome.WRONG_ANSWER}
-        return replace(execution, outcome=verdicts.get(outcome, outcome))
-    if outcome is Outcome.COMPLETED and execution.texts == gold:
-        return replace(execution, outcome=Outcome.PASSED)
-    answered = takewhile(lambda pair: pair[0] is not None, zip(execution.texts, gold, strict=True))
-    if any(text != true for text, true in answered):
-        return replace(execution, outcome=Outcome.WRONG_ANSWER, error="", message="")
-    return execution
-
 
 #: The format's name in the header; the number increases when the meaning of the lines changes.
 FORMAT: Final = "merilo verdicts 2"
@@ -68,30 +40,13 @@ _KEPT: Final = 100
 #: A SHA-256; messages say only that the file has changed and do not print it.
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
-#: Appended verdicts, and seconds since the last sync, after which the ledger is synced.
+#: Appended lines, and seconds since the last sync, after which the ledger is synced.
 BATCH: Final = 256
 SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on a program, as far as it is kept in memory; the ledger's file holds the answers.
-
-    Attributes:
-        outcome: the outcome of the latest run.
-        error: the error of the latest run.
-        attempts: how often the program was judged.
-        position: the byte offset of its latest line in the ledger.
-    """
-
-    outcome: Outcome
-    error: str
-    attempts: int
-    position: int
-
-
 class Ledger:
-    """The verdicts of one job.
+    """The executions of one job.
 
     Args:
         stream: the file, open for reading and appending.
@@ -99,9 +54,10 @@ class Ledger:
         path: the file's path, for messages; `None` for a temporary file.
 
     Attributes:
-        verdicts: the verdicts so far, by program key.
+        executions: the latest judged execution of each program, by its key, without the answers; its `attempts` say how
+            often the program was judged.
         header: the file's first line.
-        resumed: how many programs already had a verdict when the ledger was opened.
+        resumed: how many programs already had been judged when the ledger was opened.
     """
 
     def __init__(self, stream: IO[bytes], header: Mapping[str, Json], path: Path | None = None) -> None:
@@ -109,12 +65,13 @@ class Ledger:
         self._path = path
         self._unsynced = 0
         self._synced = time.monotonic()
-        self.verdicts: dict[str, Verdict] = {}
+        self._positions: dict[str, int] = {}
+        self.executions: dict[str, Execution] = {}
         self.header = header
         self.resumed = 0
 
     def append(self, problem: str, execution: Execution) -> None:
-        """Append the verdict on a program, its judged execution, whose id is the program's key.
+        """Append the judged execution of a program, whose id is the program's key.
 
         If the header's "answers" is `SHORTENED`, the answers of a program are kept in full up to a total of
         `LONGEST_ANSWERS` characters. Each answer beyond that is an object with its first characters, its length and its
@@ -132,35 +89,36 @@ class Ledger:
             "texts": _shortened(execution.texts) if self._shortens else list(execution.texts),
             "seconds": round(execution.seconds, 6),
         }
-        try:
+        with self._writing():
             position = self._stream.seek(0, os.SEEK_END)
             self._stream.write(_encoded(line))
-        except OSError as error:
-            raise self._refusal(error) from error
         self._record(execution.id, execution.outcome, execution.error, position)
         self._unsynced += 1
         if self._unsynced >= BATCH or time.monotonic() - self._synced > SECONDS:
             self.sync()
 
     def sync(self) -> None:
-        """Flush all appended verdicts to the disk.
+        """Flush all appended lines to the disk.
 
         Raises:
             OutputError: the file cannot be written.
         """
-        try:
+        with self._writing():
             self._stream.flush()
             os.fsync(self._stream.fileno())
-        except OSError as error:
-            raise self._refusal(error) from error
         self._unsynced, self._synced = 0, time.monotonic()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = f"the verdicts cannot be written ({error.strerror})"
+            raise OutputError(reason, file=self._path) from error
 
     @property
     def _shortens(self) -> bool:
         return self.header.get("answers") == SHORTENED
-
-    def _refusal(self, error: OSError) -> OutputError:
-        return OutputError(f"the verdicts cannot be written ({error.strerror})", file=self._path)
 
     def texts(self, key: str) -> list[str | None]:
         """Return the program's answer to each call, read from the ledger's file.
@@ -171,27 +129,57 @@ class Ledger:
         if self._shortens:
             raise UsageError("stores long answers shortened, but they are needed in full", file=self._path)
         self._stream.flush()
-        self._stream.seek(self.verdicts[key].position)
-        line = json.loads(self._stream.readline())
-        return list(line["texts"])
+        self._stream.seek(self._positions[key])
+        return list(json.loads(self._stream.readline())["texts"])
 
     def _record(self, key: str, outcome: Outcome, error: str, position: int) -> None:
-        before = self.verdicts.get(key)
+        before = self.executions.get(key)
         attempts = 1 if before is None else before.attempts + 1
-        self.verdicts[key] = Verdict(outcome, intern(error), attempts, position)
+        self.executions[key] = Execution(key, outcome, error=intern(error), attempts=attempts)
+        self._positions[key] = position
 
-    def replay(self, lines: Iterator[tuple[int, dict[str, Json]]], path: Path) -> None:
-        """Load the verdicts that an earlier process wrote.
+    def resume(self, chosen: Mapping[str, Json]) -> None:
+        """Load what an earlier process wrote, or write the header of a new ledger.
+
+        Args:
+            chosen: entries of the header whose earlier values are kept.
 
         Raises:
-            InputError: a line is not a verdict.
+            UsageError: the file holds the verdicts of another job.
+            InputError: the file is not a ledger.
         """
-        for number, (position, line) in enumerate(lines, 2):
+        self._stream.seek(0)
+        line = self._stream.readline()
+        start = _encoded({"format": FORMAT})[:-2] + b","
+        if not line.endswith(b"\n") and line[: len(start)] == start[: len(line)]:
+            # A new file, or the header was being written when the writer was killed.
+            self._stream.truncate(0)
+            self._stream.write(_encoded(self.header))
+            self.sync()
+            return
+        header = _object(line)
+        if header is None or header.get("format") != FORMAT:
+            raise InputError("is not a file of verdicts written by this version", file=self._path, row=1)
+        for name in {**header, **self.header}:
+            if name not in header or (name not in chosen and header[name] != self.header.get(name)):
+                change = _change(name, header.get(name), self.header.get(name))
+                reason = f"holds the verdicts of another job: {change}; choose another folder"
+                raise UsageError(reason, file=self._path)
+        self.header = header
+        for row in count(2):
+            position = self._stream.tell()
+            verdict = _object(self._stream.readline())
+            if verdict is None:
+                # Only the line being written when the writer was killed can be broken, and no synced line follows it.
+                self._stream.truncate(position)
+                break
             try:
-                self._record(str(line["program"]), Outcome(line["result"]), str(line["error"]), position)
+                key, outcome = str(verdict["program"]), Outcome(verdict["result"])
+                self._record(key, outcome, str(verdict["error"]), position)
             except (KeyError, ValueError):
-                raise InputError("is not a verdict written by this version", file=path, row=number) from None
-        self.resumed = len(self.verdicts)
+                reason = "is not a verdict written by this version"
+                raise InputError(reason, file=self._path, row=row) from None
+        self.resumed = len(self.executions)
 
 
 @contextmanager
@@ -202,7 +190,7 @@ def open_ledger(
 
     Args:
         path: the file; by default, a temporary file that is deleted afterwards.
-        header: what is judged and how; verdicts are reused only if all of it is unchanged.
+        header: what is judged and how; executions are reused only if all of it is unchanged.
         chosen: further entries of a new ledger's header; an existing ledger keeps its own values (see `Ledger.header`).
 
     Raises:
@@ -218,15 +206,7 @@ def open_ledger(
         return
     with _locked(path) as stream:
         ledger = Ledger(stream, header, path)
-        size = os.fstat(stream.fileno()).st_size
-        if size == 0 or _has_cut_header(stream):
-            stream.truncate(0)
-            stream.write(_encoded(header))
-            ledger.sync()
-        else:
-            ledger.header = _header(stream, path)
-            _compare(ledger.header, header, chosen, path)
-            ledger.replay(_whole_lines(stream), path)
+        ledger.resume(chosen)
         try:
             yield ledger
         finally:
@@ -271,62 +251,17 @@ def _encoded(line: Mapping[str, Json]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _has_cut_header(stream: IO[bytes]) -> bool:
-    """Return whether the file holds only an incomplete header of a ledger, which may be overwritten."""
-    stream.seek(0)
-    line = stream.readline(1 << 20)
-    ours = _encoded({"format": FORMAT})[:-2] + b","
-    return not line.endswith(b"\n") and line[: len(ours)] == ours[: len(line)]
-
-
-def _header(stream: IO[bytes], path: Path) -> dict[str, Json]:
-    stream.seek(0)
+def _object(line: bytes) -> dict[str, Json] | None:
+    """Parse a whole line; `None` if it is cut off or no object."""
     try:
-        header = json.loads(stream.readline())
+        value = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
-        header = None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise InputError("is not a file of verdicts written by this version", file=path, row=1)
-    return header
-
-
-def _compare(
-    old: Mapping[str, Json], new: Mapping[str, Json], chosen: Mapping[str, Json], path: Path
-) -> None:
-    """Raise an error if the ledger holds the verdicts of another job."""
-    differing = [
-        name
-        for name in {**old, **new}
-        if name not in old or (name not in chosen and old[name] != new.get(name))
-    ]
-    if differing:
-        name = differing[0]
-        raise UsageError(
-            f"holds the verdicts of another job: {_change(name, old.get(name), new.get(name))}; choose another folder",
-            file=path,
-        )
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _change(name: str, old: Json, new: Json) -> str:
     if all(isinstance(each, str) and _HASH.fullmatch(each) for each in (old, new)):
         return f"the {name} have changed since"
-    return (
-        f"{name} was {json.dumps(old, ensure_ascii=False)} and is now {json.dumps(new, ensure_ascii=False)}"
-    )
-
-
-def _whole_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield the lines after the header with their byte offsets, and truncate the file at an incomplete line."""
-    while True:
-        position = stream.tell()
-        line = stream.readline()
-        try:
-            value = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            # Only the line being written when the writer was killed can be broken, and no synced line follows it.
-            stream.truncate(position)
-            stream.seek(position)
-            return
-        yield position, value
+    was, now = (json.dumps(each, ensure_ascii=False) for each in (old, new))
+    return f"{name} was {was} and is now {now}"

@@ -1,8 +1,8 @@
 """Programming problems and completions written for them, and the files that hold both.
 
-Two kinds of file are read. Items of ruHumanEval, in any form that `merilo.items` reads, have a literal list of keyword
-arguments as tests and `str(result)` of every call as gold answers. HumanEval's own JSON Lines, plain or compressed by
-gzip, have a function `check(candidate)` as test.
+Two kinds of file of problems are read. Items of ruHumanEval, in any form that `merilo.items` reads, have a literal list
+of keyword arguments as tests and `str(result)` of every call as gold answers. HumanEval's own JSON Lines, plain or
+compressed by gzip, have a function `check(candidate)` as test.
 
 Completions are JSON Lines with many rows a problem, read one row at a time.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from io import BufferedReader
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -29,13 +29,14 @@ from merilo.items import Item, ItemId, read_split
 from merilo.metrics.answers import program_golds, program_tests
 from merilo.sandbox.extraction import Extraction, Stub, extract
 from merilo.sandbox.program import Call, Check, Program
-from merilo.strict_json import Json, parse_json
 from merilo.wording import shortened
 
-MARK: Final = b"\x1f\x8b"
+#: The first bytes of a gzip archive.
+_GZIP: Final = b"\x1f\x8b"
 
-#: The first bytes of files that are not read, and what such a file is.
+#: The first bytes of content that is not read, and what it is.
 _OTHERS: Final = {
+    _GZIP: "compressed twice; decompress it once",
     b"\x28\xb5\x2f\xfd": "compressed with Zstandard, but only gzip is supported; decompress it first",
     b"\xfd7zXZ\x00": "compressed with xz, but only gzip is supported; decompress it first",
     b"BZh": "compressed with bzip2, but only gzip is supported; decompress it first",
@@ -43,6 +44,48 @@ _OTHERS: Final = {
     b"\xff\xfe": "UTF-16 text, but only UTF-8 is supported; convert it first",
     b"\xfe\xff": "UTF-16 text, but only UTF-8 is supported; convert it first",
 }
+
+#: The longest row, and the longest file of problems, that is read, in bytes, before and after decompression.
+LONGEST: Final = 1 << 28
+
+#: The longest completion that is run, in characters; a longer one counts as a failed program.
+LONGEST_COMPLETION: Final = 1_000_000
+
+#: The fields that name the person who wrote a row; the first one present counts.
+PERSON_FIELDS: Final = ("annotator", "respondent")
+
+#: The fields that a row may not have twice.
+_FIELDS: Final = ("task_id", "id", "completion", *PERSON_FIELDS, "prompt", "test", "entry_point")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The location of a problem or a completion in its file, for messages."""
+
+    file: Path
+    row: int | None = None
+    prefix: str = ""
+
+    def error(self, message: str, field: str) -> DataError:
+        return DataError(message, file=self.file, row=self.row, field=f"{self.prefix}{field}")
+
+    def unreadable(self, message: str) -> InputError:
+        return InputError(message, file=self.file, row=self.row)
+
+    def text(self, value: object, field: str) -> str:
+        if not isinstance(value, str) or not value.strip():
+            what = "missing" if value is None else shortened(repr(value))
+            raise self.error(f"must be a text, but is {what}", field)
+        return value
+
+    def id(self, value: Mapping[str, object]) -> tuple[ItemId, str]:
+        """Return the id of a row, and the field that holds it."""
+        field = "task_id" if "task_id" in value else "id"
+        name = value.get(field)
+        if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
+            what = "missing" if name is None else f"not the id of a problem: {shortened(repr(name))}"
+            raise self.error(f"is {what}", field)
+        return name, field
 
 
 @contextmanager
@@ -55,61 +98,62 @@ def unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
         InputError: the file cannot be read, is compressed twice, or is an incomplete archive.
     """
     with opened(path) as stream:
-        head = stream.read(8)
-        _refuse_others(head, path)
-        stream.seek(0)
-        if not head.startswith(MARK):
-            yield stream
-            return
+        content = gzip.GzipFile(fileobj=stream) if stream.peek(8).startswith(_GZIP) else stream
         try:
-            with gzip.GzipFile(fileobj=stream) as archive:
-                inner = archive.read(8)
-                _refuse_others(inner, path)
-                if inner.startswith(MARK):
-                    raise InputError("is compressed twice; decompress it once", file=path)
-                archive.seek(0)
-                yield archive
+            head = content.peek(8)
+            for mark, what in _OTHERS.items():
+                if head.startswith(mark):
+                    raise InputError(f"is {what}", file=path)
+            yield content
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(f"is an incomplete or damaged gzip archive ({error})", file=path) from None
 
 
-def _refuse_others(head: bytes, path: Path) -> None:
-    for mark, what in _OTHERS.items():
-        if head.startswith(mark):
-            raise InputError(f"is {what}", file=path)
-
-
-def _rows(path: Path, most: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows of a file that are not blank, with their numbers.
-
-    Args:
-        path: the file.
-        most: the longest file that is read, in bytes after decompression.
-    """
+def _rows(path: Path, *, in_memory: bool) -> Iterator[tuple[_Place, dict[str, object]]]:
+    """Yield the objects of JSON Lines with their places; `in_memory` limits the length of the whole file."""
     with unpacked(path) as stream:
-        if most and isinstance(stream, BufferedReader) and os.fstat(stream.fileno()).st_size > most:
-            raise _too_long(path)
-        read, row = 0, 0
-        while line := stream.readline(min(most or LONGEST_ROW, LONGEST_ROW)):
-            row, read = row + 1, read + len(line)
-            if most and read >= most:
-                raise _too_long(path)
-            if len(line) == LONGEST_ROW:
-                raise InputError(
-                    f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row
-                )
+        room = LONGEST
+        for row in count(1):
+            place = _Place(path, row)
+            line = stream.readline(room)
+            if len(line) == room:
+                what = "which is too large for a file of problems" if in_memory else "in one row"
+                raise place.unreadable(f"holds more than {LONGEST >> 20} MiB, {what}")
+            if not line:
+                return
+            room -= len(line) if in_memory else 0
             if line.strip():
-                yield row, line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
+                yield place, _object(line, place)
 
 
-def _too_long(path: Path) -> InputError:
-    return InputError(
-        f"holds more than {LONGEST_FILE >> 20} MiB, which is too large for a file of problems", file=path
-    )
+def _object(line: bytes, place: _Place) -> dict[str, object]:
+    try:
+        text = line.decode("utf-8-sig" if place.row == 1 else "utf-8")
+        value: object = json.loads(text, object_pairs_hook=partial(_once, place))
+    except UnicodeDecodeError as error:
+        byte = f"0x{error.object[error.start]:02x}"
+        raise place.unreadable(f"is not UTF-8 text (byte {byte}); convert the file first") from None
+    except json.JSONDecodeError as error:
+        hint = "" if line.endswith(b"\n") else ": the file ends in the middle of a row"
+        if place.row == 1 and line.strip() in {b"[", b"{"}:
+            hint = "; JSON Lines hold a whole object in every row"
+        raise place.unreadable(f"is not a row of JSON ({error.msg}){hint}") from None
+    except (ValueError, RecursionError):
+        reason = "cannot be read as JSON (it is nested too deeply, or a number is too long)"
+        raise place.unreadable(reason) from None
+    if not isinstance(value, dict):
+        raise place.unreadable(f"must be an object, not {shortened(repr(value))}")
+    return value
 
 
-#: The longest file that is read, in bytes, before and after decompression.
-LONGEST_FILE: Final = 1 << 28
+def _once(place: _Place, pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in _FIELDS:
+            if names.count(name) > 1:
+                raise place.error("occurs twice in the row", name)
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,101 +202,70 @@ def read_problems(path: Path) -> dict[str, Problem]:
         DataError: a problem has no tests, no gold answer for a test, tests that are not a literal, an entry point that
             its stub does not define, or the id of another problem.
     """
+    if path.is_file() and path.stat().st_size > LONGEST:
+        reason = f"holds more than {LONGEST >> 20} MiB, which is too large for a file of problems"
+        raise InputError(reason, file=path)
     problems: dict[str, Problem] = {}
-    if _is_human_eval(path):
-        for row, value in _objects(path):
-            problem = _with_check(_Place(path, row), value)
-            if str(problem.id) in problems:
-                raise _Place(path, row).error(f"another problem also has the id {problem.id!r}", "task_id")
-            problems[str(problem.id)] = problem
-    else:
-        for item in read_split(path):
-            place = _Place(path, prefix=f"item {item.id}, ")
-            if str(item.id) in problems:
-                raise place.error("another item has the same id", "meta.id")
-            problems[str(item.id)] = _with_calls(place, item)
+    for place, problem in _with_checks(path) if _is_human_eval(path) else _with_calls(path):
+        if str(problem.id) in problems:
+            raise place.error(f"another problem also has the id {problem.id!r}", "id")
+        problems[str(problem.id)] = problem
     if not problems:
         raise InputError("holds no problems", file=path)
     return problems
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The location of a problem or a completion in its file, for messages."""
-
-    file: Path
-    row: int | None = None
-    prefix: str = ""
-
-    def error(self, message: str, field: str) -> DataError:
-        return DataError(message, file=self.file, row=self.row, field=f"{self.prefix}{field}")
-
-    def unreadable(self, message: str) -> InputError:
-        return InputError(message, file=self.file, row=self.row)
-
-    def text(self, value: Json, field: str) -> str:
-        if not isinstance(value, str) or not value.strip():
-            what = "missing" if value is None else shortened(repr(value))
-            raise self.error(f"must be a text, but is {what}", field)
-        return value
-
-
 def _is_human_eval(path: Path) -> bool:
     """Return whether the first row of a file is an object with HumanEval's fields."""
-    _, head = next(_rows(path, LONGEST_FILE), (0, b""))
-    if not head:
-        raise InputError("the file is empty", file=path)
     try:
-        first = parse_json(head.decode("utf-8"), file=path)
-    except (UnicodeDecodeError, InputError):
-        first = None
-    names = first.keys() if isinstance(first, dict) else frozenset[str]()
-    if "completion" in names and names.isdisjoint({"prompt", "test", "inputs"}):
+        place, first = next(_rows(path, in_memory=True), (None, {}))
+    except InputError as error:
+        if error.place.row is None:
+            raise
+        place, first = _Place(path), {}
+    if place is None:
+        raise InputError("the file is empty", file=path)
+    if "completion" in first and first.keys().isdisjoint({"prompt", "test", "inputs"}):
         raise InputError("holds completions, not problems", file=path)
     # The items of a study have a rendered prompt beside the benchmark's own keys.
-    known = not names.isdisjoint({"prompt", "test", "task_id"}) and "inputs" not in names
-    with unpacked(path) as stream:
-        if isinstance(stream, gzip.GzipFile) and not known:
-            raise InputError(
-                "is compressed, but only HumanEval's own JSON Lines may be; decompress it first", file=path
-            )
+    known = not first.keys().isdisjoint({"prompt", "test", "task_id"}) and "inputs" not in first
+    with unpacked(path) as content:
+        if isinstance(content, gzip.GzipFile) and not known:
+            reason = "is compressed, but only HumanEval's own JSON Lines may be; decompress it first"
+            raise InputError(reason, file=path)
     return known
 
 
-def _objects(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    for row, line in _rows(path, LONGEST_FILE):
-        try:
-            value = parse_json(line.decode("utf-8"), file=path, row=row)
-        except UnicodeDecodeError as error:
-            message = f"is not UTF-8 text (byte 0x{line[error.start]:02x})"
-            raise InputError(message, file=path, row=row) from None
-        if not isinstance(value, dict):
-            raise InputError(f"must be an object, not {shortened(repr(value))}", file=path, row=row)
-        yield row, value
+def _with_checks(path: Path) -> Iterator[tuple[_Place, Problem]]:
+    for place, value in _rows(path, in_memory=True):
+        name, _ = place.id(value)
+        prompt, test = place.text(value.get("prompt"), "prompt"), value.get("test")
+        if not isinstance(test, str) or not re.search(r"^def[ \t]+check[ \t]*\(", test, re.MULTILINE):
+            raise place.error("has no tests: it must define check(candidate)", "test")
+        stub = _stub(place, prompt, value.get("entry_point"), "entry_point")
+        canonical = _text_or_none(value.get("canonical_solution"))
+        yield place, Problem(name, stub, Check(test, context=prompt), (), canonical)
 
 
-def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
-    field = "task_id" if "task_id" in value else "id"
-    name = value.get(field)
-    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
-        what = "missing" if name is None else shortened(repr(name))
-        raise place.error(f"must be a number or a text, but is {what}", field)
-    prompt = place.text(value.get("prompt"), "prompt")
-    test = value.get("test")
-    if not isinstance(test, str) or not re.search(r"^def[ \t]+check[ \t]*\(", test, re.MULTILINE):
-        raise place.error("has no tests: it must define check(candidate)", "test")
-    stub = _stub(place, prompt, value.get("entry_point"), "entry_point")
-    canonical = value.get("canonical_solution")
-    return Problem(
-        name, stub, Check(test, context=prompt), (), canonical if isinstance(canonical, str) else None
-    )
+def _with_calls(path: Path) -> Iterator[tuple[_Place, Problem]]:
+    for item in read_split(path):
+        place = _Place(path, prefix=f"item {item.id}, ")
+        if isinstance(item.inputs, str):
+            raise place.error("must be an object with function and tests, not a text", "inputs")
+        function = place.text(item.inputs.get("function"), "inputs.function")
+        tests, gold = _calls(place, item)
+        stub = _stub(place, function, item.meta.get("entry_point"), "meta.entry_point")
+        canonical = _text_or_none(item.meta.get("canonical_solution"))
+        yield place, Problem(item.id, stub, tests, gold, canonical)
 
 
-def _with_calls(place: _Place, item: Item) -> Problem:
-    if isinstance(item.inputs, str):
-        raise place.error("must be an object with function and tests, not a text", "inputs")
-    function = place.text(item.inputs.get("function"), "inputs.function")
-    if item.inputs.get("tests") in (None, "", []):
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _calls(place: _Place, item: Item) -> tuple[tuple[Call, ...], tuple[str, ...] | None]:
+    """Return the calls of an item, and its gold answers, if they are public."""
+    if isinstance(item.inputs, str) or not item.inputs.get("tests"):
         raise place.error("has no tests", "inputs.tests")
     try:
         tests = tuple(program_tests(item))
@@ -266,12 +279,10 @@ def _with_calls(place: _Place, item: Item) -> Problem:
     rows = item.outputs if isinstance(item.outputs, list) else []
     if any(isinstance(row, list) for row in rows) and any(row != rows[0] for row in rows):
         raise place.error("the lists of results differ, but all must be the same gold answers", "outputs")
-    stub = _stub(place, function, item.meta.get("entry_point"), "meta.entry_point")
-    canonical = item.meta.get("canonical_solution")
-    return Problem(item.id, stub, tests, gold, canonical if isinstance(canonical, str) else None)
+    return tests, gold
 
 
-def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
+def _stub(place: _Place, prompt: str, entry_point: object, field: str) -> Stub:
     if entry_point is None:
         defined = re.findall(r"^(?:async[ \t]+)?def[ \t]+(\w+)", prompt, re.MULTILINE)
         if not defined:
@@ -284,20 +295,9 @@ def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
     if stub is None:
         raise place.error(f"the function {name} is not defined in the stub", field)
     if re.search(rf"^async[ \t]+def[ \t]+{re.escape(name)}\b", stub.prompt, re.MULTILINE):
-        raise place.error(
-            f"the function {name} is async, and the results of async calls cannot be compared", field
-        )
+        reason = f"the function {name} is async, and the results of async calls cannot be compared"
+        raise place.error(reason, field)
     return stub
-
-
-#: The longest completion that is run, in characters; a longer one counts as a failed program.
-LONGEST_COMPLETION: Final = 1_000_000
-
-#: The fields that name the person who wrote a row; the first one present counts.
-PERSON_FIELDS: Final = ("annotator", "respondent")
-
-#: The longest row that is read, in bytes.
-LONGEST_ROW: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,14 +308,12 @@ class Generation:
         row: its line in the file.
         problem: the problem that it should solve.
         completion: the completion's text; `None` if it is longer than `LONGEST_COMPLETION`.
-        length: the completion's length in characters.
         annotator: the person who wrote it; `None` if the file names nobody.
     """
 
     row: int
     problem: Problem
     completion: str | None
-    length: int
     annotator: str | None = None
 
     def extraction(self) -> Extraction | None:
@@ -325,14 +323,16 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Counts from a first pass over a file of completions, before any program is run.
+    """A file of completions, as a first pass over it found it, before any program is run.
 
     Attributes:
-        sha256: the SHA-256 of the file's bytes, in hexadecimal.
+        file: the file.
+        sha256: the SHA-256 of its bytes, in hexadecimal.
         counts: how many generations each problem has, zeros included, in the problems' order.
         too_long: the rows whose completion is too long to be run.
     """
 
+    file: Path
     sha256: str
     counts: Mapping[str, int]
     too_long: tuple[int, ...]
@@ -373,7 +373,7 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
             )
     if first is None:
         raise InputError("holds no completions", file=path)
-    return Census(sha256(path), counts, tuple(too_long))
+    return Census(path, sha256(path), counts, tuple(too_long))
 
 
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
@@ -386,38 +386,21 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
         InputError: as for `count_completions`.
         DataError: a row has no completion, names an unknown problem, or holds an invalid name of a person.
     """
-    for row, line in _rows(path):
-        yield _generation(line, _Place(path, row), problems)
-
-
-def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> Generation:
-    row = place.row or 0
-    try:
-        value: object = json.loads(line.decode("utf-8"), object_pairs_hook=partial(_object, place))
-    except UnicodeDecodeError as error:
-        raise place.unreadable(
-            f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
-        ) from None
-    except json.JSONDecodeError as error:
-        ended = "" if line.endswith(b"\n") else ": the file ends in the middle of a row"
-        if row == 1 and line.strip() in {b"[", b"{"}:
-            ended = "; JSON Lines hold a whole object in every row"
-        raise place.unreadable(f"is not a row of JSON ({error.msg}){ended}") from None
-    except (ValueError, RecursionError):
-        raise place.unreadable(
-            "cannot be read as JSON (it is nested too deeply, or a number is too long)"
-        ) from None
-    if not isinstance(value, dict):
-        raise place.unreadable(f"must be an object with task_id and completion, not {shortened(repr(value))}")
-    field = "task_id" if "task_id" in value else "id"
-    problem = _problem(value.get(field), field, place, problems)
-    completion = value.get("completion")
-    if not isinstance(completion, str):
-        shown = shortened(json.dumps(completion, ensure_ascii=False))
-        what = shown if "completion" in value else "missing"
-        raise place.error(f"must be the text that the model wrote, but is {what}", "completion")
-    readable = completion if len(completion) <= LONGEST_COMPLETION else None
-    return Generation(row, problem, readable, len(completion), _annotator(value, place))
+    for place, value in _rows(path, in_memory=False):
+        name, field = place.id(value)
+        problem = problems.get(str(name))
+        if problem is None:
+            near = get_close_matches(str(name)[:100], problems, n=1)
+            hint = f", did you mean {near[0]!r}" if near else f"; the first is {next(iter(problems))!r}"
+            reason = f"{shortened(repr(name))} is not one of the {len(problems)} problems{hint}"
+            raise place.error(reason, field)
+        completion = value.get("completion")
+        if not isinstance(completion, str):
+            shown = shortened(json.dumps(completion, ensure_ascii=False))
+            what = shown if "completion" in value else "missing"
+            raise place.error(f"must be the text that the model wrote, but is {what}", "completion")
+        readable = completion if len(completion) <= LONGEST_COMPLETION else None
+        yield Generation(place.row or 0, problem, readable, _annotator(value, place))
 
 
 def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
@@ -430,25 +413,3 @@ def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
         what = "empty" if name in (None, "") else f"not a name of a person: {shortened(repr(name))}"
         raise place.error(f"is {what}", field)
     return str(name)
-
-
-def _object(place: _Place, pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        for name in ("task_id", "id", "completion", *PERSON_FIELDS):
-            if names.count(name) > 1:
-                raise place.error("occurs twice in the row", name)
-    return fields
-
-
-def _problem(name: object, field: str, place: _Place, problems: Mapping[str, Problem]) -> Problem:
-    if name is None or isinstance(name, bool) or not isinstance(name, int | str):
-        what = "missing" if name is None else f"not the id of a problem: {shortened(repr(name))}"
-        raise place.error(f"is {what}", field)
-    problem = problems.get(str(name))
-    if problem is None:
-        near = get_close_matches(str(name)[:100], problems, n=1)
-        hint = f", did you mean {near[0]!r}" if near else f"; the first is {next(iter(problems))!r}"
-        raise place.error(f"{shortened(repr(name))} is not one of the {len(problems)} problems{hint}", field)
-    return problem
