@@ -21,9 +21,9 @@ import pytest
 from author_session import signed_in
 from command import Outcome, merilo
 from edited_plan import edit_plan
-from fastapi.testclient import TestClient
 from guide_study import DECLARATION
 from site_in_process import hidden, opened_site, to_first_task, visiting
+from starlette.testclient import TestClient
 
 from merilo.items import Item, Split, write_splits
 from merilo.reports.study_baseline import study_baseline

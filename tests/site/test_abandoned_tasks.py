@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, to_first_task, visiting
+from starlette.testclient import TestClient
 from study_people import frozen, study_of
 
 from merilo.datasets import dataset

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from author_session import TABLES, author_link, form_token, signed_in
 from collected_answers import Given, put_answers
-from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, opened_site, state_of, to_first_task, visiting
 from site_process import running_site
 from starlette.routing import BaseRoute, Route
+from starlette.testclient import TestClient
 
 from merilo.errors import UsageError
 from merilo.site import author, status

@@ -9,9 +9,9 @@ import httpx
 import pytest
 import uvicorn
 from attacked_site import check_answer, read_answer, status_of
-from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site
 from site_process import served_site
+from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from merilo.site.app import make_app

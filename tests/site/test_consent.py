@@ -9,10 +9,10 @@ import pytest
 from accessibility import AccessibilityCheck
 from author_session import signed_in
 from command import merilo
-from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting
 from site_process import served_site
 from site_visitor import Visitor, in_two_languages, refrozen
+from starlette.testclient import TestClient
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.author_actions import AuthorActions

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from attacked_site import AttackedSite, attacked_site
 from author_session import signed_in
-from described_requests import FORMS, describe
+from described_requests import FORMS
+from described_requests import description as described
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, openapi
 from site_in_process import hidden, opened_site, to_first_task
@@ -35,9 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 @pytest.fixture(scope="module")
 def description(folder: StudyFolder) -> dict[str, Any]:
     with opened_site(folder, database=f"sqlite:///{folder.path.parent / 'description.db'}") as site:
-        made = make_app(site)
-    describe(made)
-    return made.openapi()
+        return described(make_app(site))
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 from command import merilo
-from fastapi.testclient import TestClient
 from postgres_server import PostgresServer
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, state_of, to_first_task, visiting
 from site_process import served_site
+from starlette.testclient import TestClient
 from study_people import frozen, study_of
 
 from merilo.items import Item

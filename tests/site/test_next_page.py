@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from fastapi.testclient import TestClient
 from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
+from starlette.testclient import TestClient
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.studies.study_folder import StudyFolder

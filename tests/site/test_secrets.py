@@ -17,8 +17,8 @@ import httpx
 import pytest
 from author_session import TABLES, signed_in
 from command import merilo
-from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site, to_first_task, visiting, with_rules
+from starlette.testclient import TestClient
 from study_people import frozen, study_of
 
 from merilo.datasets import dataset

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from fastapi import Request
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
+from starlette.requests import Request
 
 from merilo.site.serving import invite_to_site
 from merilo.site.visitor_limits import SteadyLimit, VisitorLimits, address_of, is_here

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+from starlette.applications import Starlette
+from starlette.routing import Route
 
+from merilo.site.author_actions import ORDERS
 from merilo.site.item_form import LONGEST_ANSWER, LONGEST_COMMENT
 from merilo.site.people_access import LONGEST_ID, PLATFORM_IDS, PREVIEW
 from merilo.studies.platform_tasks import ANSWER
@@ -57,31 +58,28 @@ PARAMETERS: Final[Mapping[str, Mapping[str, object]]] = {
 }  # fmt: skip
 
 
-def describe(app: FastAPI) -> None:
-    """Let `app.openapi()` return the description of all routes with their forms and parameters."""
-
-    def openapi() -> dict[str, Any]:
-        described = get_openapi(title=app.title, version="1", routes=app.routes)
-        for path, operations in described["paths"].items():
-            for operation in operations.values():
-                given = operation.setdefault("parameters", [])
-                named = {one["name"] for one in given}
-                given += [
-                    {"name": name, "in": "path", "required": True, "schema": _TEXT}
-                    for name in re.findall(r"{(\w+)}", path)
-                    if name not in named
-                ]
-            if "post" in operations and path in FORMS:
-                operations["post"]["requestBody"] = _form(FORMS[path])
-            if "get" in operations:
-                given = operations["get"].setdefault("parameters", [])
-                given += [
+def description(app: Starlette) -> dict[str, Any]:
+    """The description of all routes with their forms and parameters."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in app.routes:
+        assert isinstance(route, Route)
+        if route.path == ORDERS:
+            continue  # what commands of this computer send, with a secret
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            parameters = [
+                {"name": name, "in": "path", "required": True, "schema": _TEXT}
+                for name in re.findall(r"{(\w+)}", route.path)
+            ]
+            operation = {"parameters": parameters, "responses": {"200": {"description": "a page"}}}
+            if method == "GET":
+                parameters += [
                     {"name": name, "in": "query", "required": False, "schema": schema}
-                    for name, schema in PARAMETERS.get(path, {}).items()
+                    for name, schema in PARAMETERS.get(route.path, {}).items()
                 ]
-        return described
-
-    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the description
+            elif route.path in FORMS:
+                operation["requestBody"] = _form(FORMS[route.path])
+            paths.setdefault(route.path, {})[method.lower()] = operation
+    return {"openapi": "3.1.0", "info": {"title": "Merilo annotation site", "version": "1"}, "paths": paths}
 
 
 def _form(fields: Mapping[str, object]) -> dict[str, object]:

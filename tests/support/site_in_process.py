@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from fastapi.testclient import TestClient
 from sqlalchemy import event
+from starlette.testclient import TestClient
 
 from merilo.site import serving
 from merilo.site.annotation_site import AnnotationSite

@@ -10,11 +10,11 @@ from http.client import OK
 from typing import Any, Final, TypeVar
 
 from babel import Locale
-from fastapi import Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.site.journal import Journal, ServerClock, Writer

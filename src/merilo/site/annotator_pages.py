@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from merilo.people.signals import measured
 from merilo.responses import SIGNALS
@@ -667,6 +668,8 @@ def _after(step: _Step) -> Callable[[_Visit], Awaitable[Response]]:
 
 #: Method and path of a page of a study -> what answers.
 _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]] = {
+    ("POST", "/task"): lambda here: here.take("task"),  # first, because the first route that fits answers
+    ("GET", "/task"): lambda here: here.show("task"),
     ("GET", "/"): _Visit.home,
     ("GET", "/consent"): _Visit.consent_again,
     ("POST", "/consent"): _after(lambda state, person, _, now: steps.consent(state, person, now)),
@@ -684,8 +687,6 @@ _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]
     ("GET", "/training"): lambda here: here.show("training"),
     ("POST", "/training"): lambda here: here.take("training"),
     ("GET", "/training/{task}"): _Visit.feedback,
-    ("GET", "/task"): lambda here: here.show("task"),
-    ("POST", "/task"): lambda here: here.take("task"),
     ("GET", "/pause"): _pause,
     ("POST", "/declaration"): _after(
         lambda state, person, form, now: steps.declare(state, person, field(form, "declared"), now)
@@ -696,13 +697,8 @@ _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]
 }
 
 
-def annotator_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of the annotators' pages.
-
-    Their functions take the request alone: FastAPI needs longer to prepare the parts of an address as parameters than
-    the site needs to look them up.
-    """
-    router = APIRouter(default_response_class=HTMLResponse)
+def annotator_routes(site: AnnotationSite) -> list[Route]:
+    """Return the routes of the annotators' pages."""
 
     def page(answer: Callable[[_Visit], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -711,22 +707,24 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
 
         return endpoint
 
-    for (method, path), answer in _ROUTES.items():
-        router.add_api_route(f"/s/{{key}}{path}", page(answer), methods=[method])
-
-    @router.get("/")
     async def door(request: Request) -> Response:
         return site.notice(request, _WELCOME, [Text("Enter the code of your invitation.")], code_form=True)
 
-    @router.post("/enter")
     async def enter(request: Request) -> Response:
         return await _by_code(site, request, field(await form_of(request, site.cookies), "code"))
 
-    @router.get("/i/{code}")
-    async def link(request: Request, code: str) -> Response:
-        return await _by_code(site, request, code)
+    async def link(request: Request) -> Response:
+        return await _by_code(site, request, request.path_params["code"])
 
-    return router
+    return [
+        *(
+            Route(f"/s/{{key}}{path}", page(answer), methods=[method])
+            for (method, path), answer in _ROUTES.items()
+        ),
+        Route("/", door),
+        Route("/enter", enter, methods=["POST"]),
+        Route("/i/{code}", link),
+    ]
 
 
 def _next(state: State, person: Person, now: int) -> _Before:

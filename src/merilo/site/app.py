@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from fastapi import FastAPI, Request
-from fastapi.responses import Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
 from merilo.site.annotator_steps import return_overdue
-from merilo.site.author import (
-    AuthorViews,
-    author_people_routes,
-    author_routes,
-    author_table_routes,
-    order_routes,
-)
+from merilo.site.author import author_routes
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
 from merilo.site.journal import Writer
 from merilo.site.site_requests import RefusedRequestError
@@ -34,7 +30,7 @@ from merilo.site.visitor_limits import WaitingBodies
 _OVERDUE_EVERY: Final = 5.0
 
 
-def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> FastAPI:
+def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> Starlette:
     """Return the application of a site.
 
     Args:
@@ -43,7 +39,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     """
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         site.writer = Writer(site.journal, asyncio.get_running_loop(), site.read_again)
         overdue = asyncio.create_task(_look_for_overdue(site, overdue_every))
         try:
@@ -55,61 +51,49 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
             site.writer.close()
             site.writer = None
 
-    app = FastAPI(
-        title="Merilo annotation site",
+    app = Starlette(
+        routes=[
+            *annotator_routes(site),
+            *author_routes(site),
+            Route("/health", _health),
+            Route("/static/{name}", static_file),
+        ],
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        redirect_slashes=False,
+        middleware=[Middleware(SecurityHeaders), Middleware(WaitingBodies)],
+        exception_handlers=_error_pages(site),
     )
-    app.include_router(annotator_routes(site))
-    views = AuthorViews(site)
-    app.include_router(order_routes(views))
-    app.include_router(author_routes(views))
-    app.include_router(author_people_routes(views))
-    app.include_router(author_table_routes(views))
-
-    @app.get("/health", response_class=Response)
-    async def health() -> Response:
-        """For reverse proxies and containers: the server accepts requests."""
-        return Response(status_code=204)
-
-    @app.get("/static/{name}", response_class=Response)
-    async def static(request: Request, name: str) -> Response:
-        return static_file(request, name)
-
-    _answer_errors(app, site)
-    app.add_middleware(WaitingBodies)
-    app.add_middleware(SecurityHeaders)
+    app.router.redirect_slashes = False
     return app
 
 
-def _answer_errors(app: FastAPI, site: AnnotationSite) -> None:
-    """Answer requests that are refused, and requests that fail, with pages."""
+async def _health(_: Request) -> Response:
+    """For reverse proxies and containers: the server accepts requests."""
+    return Response(status_code=204)
 
-    @app.exception_handler(RefusedRequestError)
+
+def _error_pages(site: AnnotationSite) -> dict[Any, Callable[[Request, Any], Awaitable[Response]]]:
+    """Return what answers requests that are refused, and requests that fail, with pages."""
+
     async def refused(request: Request, error: RefusedRequestError) -> Response:
         response = site.refused(request, error)
         if error.status == 413:
             response.headers["Connection"] = "close"  # a part of the form may be unread
         return response
 
-    @app.exception_handler(HTTPException)
     async def not_found(request: Request, error: HTTPException) -> Response:
         response = await refused(request, RefusedRequestError(error.status_code, "not_found"))
         response.headers.update(error.headers or {})  # which methods are allowed
         return response
 
-    @app.exception_handler(ClientDisconnect)
-    async def gone(request: Request, error: ClientDisconnect) -> Response:
+    async def gone(_: Request, __: ClientDisconnect) -> Response:
         return Response(status_code=400)  # nobody reads it: the browser left while it sent its form
 
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
+    async def failed(request: Request, _: Exception) -> Response:
         response = site.refused(request, RefusedRequestError(500, "failed"))
         response.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
         return response
+
+    return {RefusedRequestError: refused, HTTPException: not_found, ClientDisconnect: gone, Exception: failed}
 
 
 async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
@@ -133,16 +117,13 @@ _KINDS: Final = {
 }
 
 
-def static_file(request: Request, name: str) -> Response:
-    """Return a script or style of the site.
-
-    Args:
-        request: the request; a browser names in it the version that it has.
-        name: the file's name.
+async def static_file(request: Request) -> Response:
+    """Return a script or style of the site; a browser names in the request the version that it has.
 
     Raises:
         RefusedRequestError: the site has no such file.
     """
+    name = request.path_params["name"]
     if name not in _KINDS:
         raise RefusedRequestError(404, "not_found")
     content, version = _read(name)

@@ -8,15 +8,15 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, TimestampSigner
-from pydantic import AfterValidator
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from merilo.errors import UsageError
 from merilo.site.annotation_site import AnnotationSite
@@ -103,8 +103,8 @@ def plain_text(text: str) -> str:
     return " ".join(text.replace("\0", "").split())
 
 
-#: A person in the address of a page.
-Pseudonym: TypeAlias = Annotated[str, AfterValidator(plain_text)]
+#: What answers a request of the author about a study.
+_Answer: TypeAlias = Callable[[Request, ServedStudy], Awaitable[Response]]
 
 #: Name of a column by which people are sorted -> the value, and whether small values come first; a person without
 #: a value comes last.
@@ -147,7 +147,7 @@ class AuthorViews:
         return response
 
     def allowed(self, request: Request) -> None:
-        """Answer a browser that has not opened the link as if there were no such page; a dependency of routes."""
+        """Answer a browser that has not opened the link as if there were no such page."""
         try:
             _, signed = self._signer.unsign(cookie_of(request, COOKIE), return_timestamp=True)
         except BadSignature:
@@ -245,72 +245,17 @@ def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
     return sorted(known, key=value, reverse=not rising) + rest
 
 
-def author_routes(views: AuthorViews) -> APIRouter:
-    """Return the routes of the author's link, of the page and of what its forms about the study do."""
-    router = APIRouter(default_response_class=HTMLResponse)
-    inside = _inside(views)
-    site = views.site
-    one_at_a_time = asyncio.Lock()
+def author_routes(site: AnnotationSite) -> list[Route]:
+    """Return the routes of the author's link and pages, and of what commands ask while this server runs."""
+    views = AuthorViews(site)
 
-    @router.get(f"{HOME}{{secret}}")
-    async def enter(request: Request, secret: str) -> Response:
-        return views.enter(request, secret)
+    async def enter(request: Request) -> Response:
+        return views.enter(request, request.path_params["secret"])
 
-    @inside.get(HOME)
-    async def home() -> Response:
+    async def home(request: Request) -> Response:
+        views.allowed(request)
         return RedirectResponse(f"{HOME}{site.studies[0].key}/", 303)
 
-    @inside.post(f"{HOME}{{key}}/language")
-    async def language(request: Request, key: str) -> Response:
-        study, form = site.study(key), await form_of(request, site.cookies)
-        response = RedirectResponse(f"{HOME}{study.key}/", 303)
-        chosen = "en" if field(form, "language") == "en" else "ru"
-        set_cookie(request, response, LANGUAGE_COOKIE, chosen)
-        return response
-
-    @inside.get(f"{HOME}{{key}}/")
-    async def page(request: Request, key: str) -> Response:
-        study, asked = site.study(key), request.query_params
-        if "person" in asked:
-            return await views.page(request, study, opened="person", pseudonym=asked["person"], typed="")
-        if "invite" in asked:
-            return await views.page(request, study, opened="invite", typed="", ticked=())
-        return await views.page(request, study)
-
-    @inside.post(f"{HOME}{{key}}/estimate")
-    async def estimate(request: Request, key: str) -> Response:
-        study, now = site.study(key), site.clock.now()
-        await form_of(request, site.cookies)
-        await views.act(study, lambda author: author.record("estimate_shown"))
-
-        async with one_at_a_time:
-            status = await site.read(study, lambda state: site_status(state, now, estimate=True))
-        return await views.page(request, study, opened="estimate", seen=status.status)
-
-    async def set_paused(request: Request, key: str, *, paused: bool) -> Response:
-        study = site.study(key)
-        await form_of(request, site.cookies)
-        await views.act(study, lambda author: author.set_paused(paused=paused))
-        return RedirectResponse(f"{HOME}{study.key}/", 303)
-
-    @inside.post(f"{HOME}{{key}}/pause")
-    async def pause(request: Request, key: str) -> Response:
-        return await set_paused(request, key, paused=True)
-
-    @inside.post(f"{HOME}{{key}}/resume")
-    async def resume(request: Request, key: str) -> Response:
-        return await set_paused(request, key, paused=False)
-
-    router.include_router(inside)
-    return router
-
-
-def order_routes(views: AuthorViews) -> APIRouter:
-    """Return the route of what commands ask for while this server writes the log."""
-    router = APIRouter()
-    site = views.site
-
-    @router.post(ORDERS, include_in_schema=False)
     async def orders(request: Request) -> Response:
         secret = request.headers.get(SECRET_HEADER, "")
         if site.author_secret is None or not hmac.compare_digest(
@@ -326,49 +271,103 @@ def order_routes(views: AuthorViews) -> APIRouter:
             views.statuses.forget(study)
         return JSONResponse(result)
 
-    return router
+    def inside(answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            views.allowed(request)
+            return await answer(request, site.study(request.path_params["key"]))
+
+        return endpoint
+
+    answers = {**_page_answers(views), **_people_answers(views), ("GET", "/{name}"): _table_answer(views)}
+    return [
+        Route(ORDERS, orders, methods=["POST"]),
+        Route(f"{HOME}{{secret}}", enter),
+        Route(HOME, home),
+        *(
+            Route(f"{HOME}{{key}}{path}", inside(answer), methods=[method])
+            for (method, path), answer in answers.items()
+        ),
+    ]
 
 
-def author_people_routes(views: AuthorViews) -> APIRouter:
-    """Return the routes of what the author does with people and invitations."""
-    inside = _inside(views)
+def _page_answers(views: AuthorViews) -> dict[tuple[str, str], _Answer]:
+    """Method and path of the page and of what its forms about the study do -> what answers."""
+    site = views.site
+    one_at_a_time = asyncio.Lock()
+
+    async def language(request: Request, study: ServedStudy) -> Response:
+        form = await form_of(request, site.cookies)
+        response = _back_to(study)
+        chosen = "en" if field(form, "language") == "en" else "ru"
+        set_cookie(request, response, LANGUAGE_COOKIE, chosen)
+        return response
+
+    async def page(request: Request, study: ServedStudy) -> Response:
+        asked = request.query_params
+        if "person" in asked:
+            return await views.page(request, study, opened="person", pseudonym=asked["person"], typed="")
+        if "invite" in asked:
+            return await views.page(request, study, opened="invite", typed="", ticked=())
+        return await views.page(request, study)
+
+    async def estimate(request: Request, study: ServedStudy) -> Response:
+        now = site.clock.now()
+        await form_of(request, site.cookies)
+        await views.act(study, lambda author: author.record("estimate_shown"))
+
+        async with one_at_a_time:
+            status = await site.read(study, lambda state: site_status(state, now, estimate=True))
+        return await views.page(request, study, opened="estimate", seen=status.status)
+
+    def set_paused(*, paused: bool) -> _Answer:
+        async def answer(request: Request, study: ServedStudy) -> Response:
+            await form_of(request, site.cookies)
+            await views.act(study, lambda author: author.set_paused(paused=paused))
+            return _back_to(study)
+
+        return answer
+
+    return {
+        ("POST", "/language"): language,
+        ("GET", "/"): page,
+        ("POST", "/estimate"): estimate,
+        ("POST", "/pause"): set_paused(paused=True),
+        ("POST", "/resume"): set_paused(paused=False),
+    }
+
+
+def _people_answers(views: AuthorViews) -> dict[tuple[str, str], _Answer]:
+    """Method and path of what the author does with people and invitations -> what answers."""
     site = views.site
 
-    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/exclude")
-    async def exclude(request: Request, key: str, pseudonym: Pseudonym) -> Response:
-        reason = field(await form_of(request, site.cookies), "reason")
-        try:
-            return await change(key, lambda author: author.exclude(pseudonym, reason))
-        except UsageError:
-            fault = Text("Give a reason of at most 1,000 characters.")
-            return await views.page(
-                request, site.study(key), opened="person", pseudonym=pseudonym, fault=fault, typed=reason
-            )
+    async def again(request: Request, study: ServedStudy, fault: Text, typed: str = "") -> Response:
+        person = _pseudonym(request)
+        return await views.page(request, study, opened="person", pseudonym=person, fault=fault, typed=typed)
 
-    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/reinstate")
-    async def reinstate(request: Request, key: str, pseudonym: Pseudonym) -> Response:
-        await form_of(request, site.cookies)
-        return await change(key, lambda author: author.reinstate(pseudonym))
-
-    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/erase")
-    async def erase(request: Request, key: str, pseudonym: Pseudonym) -> Response:
-        form = await form_of(request, site.cookies)
-        if not field(form, "sure"):
-            fault = Text("Erasing cannot be undone: tick the box to confirm it.")
-            return await views.page(
-                request, site.study(key), opened="person", pseudonym=pseudonym, fault=fault, typed=""
-            )
-        return await change(key, lambda author: author.erase(pseudonym))
-
-    async def change(key: str, act: Callable[[AuthorActions], object]) -> Response:
-        study = site.study(key)
+    async def change(study: ServedStudy, act: Callable[[AuthorActions], object]) -> Response:
         if await views.act(study, act) is None:
             raise RefusedRequestError(404, "not_found")
-        return RedirectResponse(f"{HOME}{study.key}/#table", 303)
+        return _back_to(study, "#table")
 
-    @inside.post(f"{HOME}{{key}}/invitations")
-    async def invite(request: Request, key: str) -> Response:
-        study, form = site.study(key), await form_of(request, site.cookies)
+    async def exclude(request: Request, study: ServedStudy) -> Response:
+        reason = field(await form_of(request, site.cookies), "reason")
+        try:
+            return await change(study, lambda author: author.exclude(_pseudonym(request), reason))
+        except UsageError:
+            fault = Text("Give a reason of at most 1,000 characters.")
+            return await again(request, study, fault, reason)
+
+    async def reinstate(request: Request, study: ServedStudy) -> Response:
+        await form_of(request, site.cookies)
+        return await change(study, lambda author: author.reinstate(_pseudonym(request)))
+
+    async def erase(request: Request, study: ServedStudy) -> Response:
+        if not field(await form_of(request, site.cookies), "sure"):
+            return await again(request, study, Text("Erasing cannot be undone: tick the box to confirm it."))
+        return await change(study, lambda author: author.erase(_pseudonym(request)))
+
+    async def invite(request: Request, study: ServedStudy) -> Response:
+        form = await form_of(request, site.cookies)
         names, domains, fault = _invited(study, form)
         if fault is not None:
             return await views.page(
@@ -382,21 +381,24 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         links = [(name, f"{request.base_url}i/{code}") for name, code in invitations]
         return await views.page(request, study, opened="links", links=links)
 
-    @inside.post(f"{HOME}{{key}}/invitations/revoke")
-    async def revoke(request: Request, key: str) -> Response:
-        study, form = site.study(key), await form_of(request, site.cookies)
+    async def revoke(request: Request, study: ServedStudy) -> Response:
+        form = await form_of(request, site.cookies)
         hashed = plain_text(field(form, "invitation"))
         await views.act(study, lambda author: author.revoke(hashed))
-        return RedirectResponse(f"{HOME}{study.key}/?invite=1#invite", 303)
+        return _back_to(study, "?invite=1#invite")
 
-    return inside
+    return {
+        ("POST", "/people/{pseudonym}/exclude"): exclude,
+        ("POST", "/people/{pseudonym}/reinstate"): reinstate,
+        ("POST", "/people/{pseudonym}/erase"): erase,
+        ("POST", "/invitations"): invite,
+        ("POST", "/invitations/revoke"): revoke,
+    }
 
 
-def author_table_routes(views: AuthorViews) -> APIRouter:
-    """Return the route of the tables to download."""
-    inside = _inside(views)
+def _table_answer(views: AuthorViews) -> _Answer:
+    """What answers with a table to download."""
     site = views.site
-
     tables: Mapping[str, Callable[[State], str]] = {
         "answers.csv": lambda state: collect_answers(state).table,
         "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
@@ -406,19 +408,27 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
         "log.csv": lambda state: log_table(state, site.journal.events(state.study.key, DEEDS)),
     }
 
-    @inside.get(f"{HOME}{{key}}/{{name}}", response_class=Response)
-    async def table(key: str, name: str) -> Response:
-        study, make = site.study(key), tables.get(name)
-        if make is None:
+    async def table(request: Request, study: ServedStudy) -> Response:
+        name = request.path_params["name"]
+        if name not in tables:
             raise RefusedRequestError(404, "not_found")
         await views.act(study, lambda author: author.record("downloaded", table=name))
-        content = await site.read(study, make)
+        content = await site.read(study, tables[name])
         stem, suffix = name.split(".")
         kind = "text/csv" if suffix == "csv" else "application/jsonl"
         headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}
         return Response(content.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
 
-    return inside
+    return table
+
+
+def _back_to(study: ServedStudy, part: str = "") -> Response:
+    return RedirectResponse(f"{HOME}{study.key}/{part}", 303)
+
+
+def _pseudonym(request: Request) -> str:
+    """Return the person in the address of a page."""
+    return plain_text(request.path_params["pseudonym"])
 
 
 def _invited(
@@ -439,11 +449,6 @@ def _invited(
     if not 0 < len(names) <= MOST_LINKS or any(len(name) > LONGEST_ID for name in names):
         fault = Text("Give 1 to 1,000 names of at most 200 characters.")
     return [*names], domains, fault
-
-
-def _inside(views: AuthorViews) -> APIRouter:
-    """Return a router for what only a browser with the cookie gets."""
-    return APIRouter(default_response_class=HTMLResponse, dependencies=[Depends(views.allowed)])
 
 
 def _code(secret: bytes, at: int) -> str:

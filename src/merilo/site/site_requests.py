@@ -14,8 +14,9 @@ from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from fastapi import Request, Response
 from itsdangerous import BadSignature, Signer, TimestampSigner
+from starlette.requests import Request
+from starlette.responses import Response
 
 from merilo.text import Language
 

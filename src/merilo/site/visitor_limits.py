@@ -19,7 +19,7 @@ from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Final, Generic, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from merilo.site.site_requests import LARGEST_FORM, Refusal, RefusedRequestError
