@@ -39,7 +39,6 @@ from merilo.datasets.ready_items import examples
 from merilo.site.journal import Journal, database_url
 from merilo.site.serving import read_site, serve_study
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_tasks import study_tasks
 
 ITEMS, PEOPLE = 300, 40
 COUNTS = (
@@ -149,8 +148,8 @@ class Round:
     async def run(self) -> list[PatientPerson]:
         """Let everybody answer; return the people with what was acknowledged to them."""
         folder = open_study(self.study)
-        known = {task.id: str(task.known) for task in study_tasks(folder).controls}
-        path = f"/s/{study_tasks(folder).ids.study('people')}/"
+        known = {task.id: str(task.known) for task in folder.tasks() if task.kind == "control"}
+        path = f"/s/{folder.arm_id('people')}/"
 
         def acknowledged() -> None:
             self.answers += 1

@@ -24,6 +24,7 @@ from edited_plan import edit_plan
 from guide_study import DECLARATION
 from site_in_process import hidden, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
+from study_people import of_kind
 
 from merilo.items import Item, Split, write_splits
 from merilo.reports.study_baseline import study_baseline
@@ -48,7 +49,6 @@ from merilo.studies.collected import import_files
 from merilo.studies.creation import create_studies
 from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_tasks import study_tasks
 
 #: Expert -> domains. Vera knows both.
 EXPERTS = {
@@ -151,10 +151,13 @@ def walked(root: Path) -> ExpertRoad:
     assert figures["people"] == 6, "an expert of one domain answers no more than its 20 items"
     assert figures["answers"] == 120
     done("study", "freeze", study, "--date", "2026-11-22", "--yes")
-    tasks = study_tasks(open_study(study))
-    number_of = {task.id: int(task.item) for task in tasks.tests}
-    known = {task.id: task.known for task in tasks.controls}
-    control_of = {task.id: domain(int(str(task.item).removeprefix("control-"))) for task in tasks.controls}
+    folder = open_study(study)
+    number_of = {task.id: int(task.item.id) for task in of_kind(folder, "test")}
+    known = {task.id: task.known for task in of_kind(folder, "control")}
+    control_of = {
+        task.id: domain(int(str(task.item.id).removeprefix("control-")))
+        for task in of_kind(folder, "control")
+    }
     seen, controls, links = {}, {}, {}
     for name, domains in EXPERTS.items():
         given = [word for one in domains for word in ("--domain", one)]
@@ -168,7 +171,7 @@ def walked(root: Path) -> ExpertRoad:
                 client, link.removeprefix("http://127.0.0.1:8000"), name, number_of, known, met
             )
             met[:] = [control_of[task] for task in met]
-        path = f"/s/{tasks.ids.study('people')}/"
+        path = f"/s/{folder.arm_id('people')}/"
         for person in range(3):
             client.cookies.clear()
             page = to_first_task(client, path, f"w{person}")
@@ -387,7 +390,7 @@ def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
 
 def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
     study = road.root / "study"
-    home = f"/author/{study_tasks(open_study(study)).ids.study('experts')}/"
+    home = f"/author/{open_study(study).arm_id('experts')}/"
     path = f"{home}invitations"
     with opened_site(open_study(study)) as site, visiting(site) as client:
         signed_in(client, study)
@@ -452,7 +455,7 @@ def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_cont
     freeze_study(tmp_path / "study")
     state, random = State(load_study(open_study(tmp_path / "study"), "experts"), ()), Random(1)
     tasks, now = state.study.tasks, 1_790_000_000_000
-    gold = {task.item: item.outputs for task, item in zip(tasks, state.study.folder.items(), strict=False)}
+    gold = {task.item.id: item.outputs for task, item in zip(tasks, state.study.folder.items(), strict=False)}
     for domain, number in product(FIVE, range(3)):
         code, _ = new_invitation(state, f"{domain}{number}", now, domains=[domain], actor="author")
         admission = admit_invited([state], code, "ru", now)
@@ -475,7 +478,7 @@ def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_cont
             task = tasks[shown.number]
             assert shown.left == {"history": 420, "law": 240}.get(domain, 300)
             knows = random.random() < (0.93 if task.domain == domain else 0.3)
-            right = str(task.known or gold[task.item])
+            right = str(task.known or gold[task.item.id])
             now += 10_000
             answer = right if knows else "ABCD"["ABCD".index(right) - 1]
             save_answers(state, person, [SentAnswer(number=shown.number, answer=answer)], now)

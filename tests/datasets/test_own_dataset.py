@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from study_people import of_kind
 from tests.support.benchmark_shapes import SHAPES, write, write_pictures
 from tests.support.command import Outcome, merilo
 
@@ -16,7 +17,6 @@ from merilo.models.prompter import Prompter
 from merilo.models.reply_answers import extract
 from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
-from merilo.studies.study_tasks import study_tasks
 
 CYRILLIC = re.compile("[\u0400-\u04ff]")
 
@@ -87,7 +87,7 @@ def test_a_benchmark_of_this_shape_walks_the_whole_road(
 def test_people_choose_among_the_options_that_an_item_has(tmp_path: Path) -> None:
     declared(tmp_path, "arc")
     created = create_studies(tmp_path / "arc.yaml", tmp_path / "study")[""]
-    tasks = study_tasks(created.folder).tests
+    tasks = of_kind(created.folder, "test")
     assert {(len(one.labels), len(one.options)) for one in tasks} == {(3, 3), (4, 4)}
     assert created.folder.plan.languages == ("en",)
     instruction = (tmp_path / "study" / "instruction.en.md").read_text("utf-8")

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
-from study_people import frozen, study_of
+from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -21,7 +21,6 @@ from merilo.site.answer_export import collected_rows, read_answers, responses_of
 from merilo.site.journal import ServerClock
 from merilo.site.served_study import STOP_AFTER
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]
 
@@ -49,7 +48,7 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
     frozen: Frozen, database: str
 ) -> None:
     folder, clock = frozen(overlap=3), SetClock()
-    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    known = {task.id: str(task.known) for task in of_kind(folder, "control")}
     with opened_site(folder, clock, database) as site, visiting(site) as first:
         study = site.studies[0]
         path = f"/s/{study.key}/"
@@ -130,7 +129,7 @@ def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(
     people: int, items: int, overlap: int, tmp_path: Path, database: str
 ) -> None:
     folder, clock, random = panel_study(tmp_path / "study", items, overlap), SetClock(), Random(5)
-    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    known = {task.id: str(task.known) for task in of_kind(folder, "control")}
     wrong = opposite(known)
     with opened_site(folder, clock, database) as site, visiting(site) as first:
         (study,) = site.studies
@@ -150,7 +149,7 @@ def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(
 
 def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Frozen, database: str) -> None:
     folder, clock = frozen(overlap=1), SetClock()
-    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    known = {task.id: str(task.known) for task in of_kind(folder, "control")}
     wrong = opposite(known)
     with opened_site(folder, clock, database) as site, visiting(site) as first:
         (study,) = site.studies

@@ -160,7 +160,12 @@ def test_numbers_are_compared_by_value(frozen: Frozen) -> None:
 
 def test_an_expert_never_gets_an_item_that_they_wrote(frozen: Frozen) -> None:
     study = load_study(frozen(experts=True), "experts")
-    wrote = tuple(replace(task, authors=("Anna",)) if n < 4 else task for n, task in enumerate(study.tasks))
+    wrote = tuple(
+        replace(task, item=replace(task.item, meta={"author": "Anna"}), author_field="author")
+        if n < 4
+        else task
+        for n, task in enumerate(study.tasks)
+    )
     state = State(replace(study, tasks=wrote))
     with pytest.raises(UsageError, match="invited by name"):
         new_invitation(state, None, 2, actor="author")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from study_people import of_kind
 
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
@@ -21,7 +22,6 @@ from merilo.site.state import State
 from merilo.studies.collected import import_files
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]
 
@@ -30,9 +30,7 @@ def answered_by(
     folder: StudyFolder, database: str, people: int, excluded: int = 0, texts: Sequence[str] = ()
 ) -> None:
     """Let people answer everything rightly, or with the texts; the first ones are then excluded by the author."""
-    gold = {
-        task.id: str(one.outputs) for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
-    }
+    gold = {task.id: str(task.item.outputs) for task in of_kind(folder, "test")}
     journal = Journal(database_url(folder.path, database))
     assert journal.take()
     state, now = State(load_study(folder, "people")), 1_790_000_000_000
@@ -65,7 +63,7 @@ def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: st
     rows = list(csv.DictReader(io.StringIO(made.table)))
     assert tuple(rows[0]) == COLLECTED_FIELDS
     assert (made.people, set(made.left_out.values())) == (3, {0})
-    tests = {task.id for task in study_tasks(folder).tests}
+    tests = {task.id for task in of_kind(folder, "test")}
     assert sum(row["task"] in tests for row in rows) == 3 * len(tests)
     assert {row["seconds"] for row in rows} == {"2.500"}
     assert {float(row["reward"]) for row in rows} == {0.05}
@@ -111,5 +109,5 @@ def test_tables_of_the_site_run_no_formulas_and_the_import_has_the_answers_as_th
     for cells in (answers["answer"], comments["answer"], comments["comment"]):
         assert {f"'{text}" for text in FORMULAS} | NUMBERS <= set(cells)
         assert not FORMULAS & set(cells)
-    replies = file_replies(table, study_tasks(folder), {study.key: "people"}, "table").replies
+    replies = file_replies(folder, study.tasks, table, "table").replies
     assert set(replies["answer"]) >= FORMULAS | NUMBERS

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from study_people import of_dialogue
 
 from merilo.errors import UsageError
 from merilo.items import Item
@@ -163,7 +164,7 @@ def test_a_stopped_person_who_was_excluded_is_stopped_again(frozen: Frozen) -> N
 def test_a_dialogue_counts_again_only_as_a_whole(frozen: Frozen) -> None:
     loaded = load_study(frozen("rutie", overlap=1), "people")
     assert loaded.rules.dialogues
-    split = (replace(task, dialogue=at // 5 + 1, turn=at % 5 + 1) for at, task in enumerate(loaded.tasks))
+    split = (of_dialogue(task, at // 5, at % 5) for at, task in enumerate(loaded.tasks))
     state = State(replace(loaded, tasks=tuple(split)))
     first, second = come_in(state, "1"), come_in(state, "2")
     length = 5

@@ -13,7 +13,6 @@ from study_people import frozen, study_of
 from merilo.items import Item
 from merilo.site.served_study import load_study
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_tasks import study_tasks
 
 
 def item(name: str, number: int, gold: str | None, kind: str = "text") -> Item:
@@ -53,7 +52,7 @@ def test_other_words_stop_nobody_and_wrong_answers_do(name: str, tmp_path: Path)
     controls = [item(name, number, gold, kind) for number, (kind, gold, *_) in enumerate(known)]
     tests = [item(name, number, None) for number in range(30)]
     study = frozen(study_of(tmp_path / name, tests, controls, dataset_name=name, overlap=2))
-    path = f"/s/{study_tasks(study).ids.study('people')}/"
+    path = f"/s/{study.arm_id('people')}/"
     ends = {}
     with opened_site(study) as site, visiting(site) as first:
         for which, person in ((3, "wrong"), (2, "honest"), (2, "other")):

@@ -1,7 +1,6 @@
 """The form of an item: which field it has, which answers it takes, and how media are shown."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,20 @@ from merilo.items import Item
 from merilo.site.item_form import ItemField, answer_in, asked_prompt, field_of, prompt_html
 from merilo.site.served_study import load_study
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import AnswerForm, StudyTask, TaskIds, tasks_of
+from merilo.studies.study_tasks import AnswerForm, StudyTask
 
 Frozen = Callable[..., StudyFolder]
+
+#: Form of an answer -> a dataset with such answers, and the type of the item.
+FORMS = {
+    "labels": ("parus", ""), "number": ("simplear", ""), "set": ("use", "multiple_choice"), "matching": ("use", "matching"),
+    "program": ("ruhumaneval", ""), "text": ("chegeka", ""),
+}  # fmt: skip
+
+
+def asked(form: AnswerForm, prompt: str) -> StudyTask:
+    name, kind = FORMS[form]
+    return StudyTask("a", Item(1, prompt, "", meta={"type": kind}), "test", dataset(name))
 
 
 @pytest.mark.parametrize(
@@ -34,14 +44,13 @@ Frozen = Callable[..., StudyFolder]
 def test_the_field_follows_from_what_the_person_reads(
     form: AnswerForm, prompt: str, field: ItemField
 ) -> None:
-    assert field_of(StudyTask("a", 1, "test", prompt, form=form)) == field
-    assert field_of(StudyTask("a", 1, "control", prompt, form=form, known="x")) == field
+    assert field_of(asked(form, prompt)) == field
 
 
 @pytest.mark.parametrize(
     ("form", "prompt", "typed", "answer", "fault"),
     [
-        ("labels", "?", ["B"], "B", ""),
+        ("labels", "?", ["2"], "2", ""),
         ("labels", "?", ["C"], "", "is missing"),
         ("number", "?", [" -12 "], "-12", ""),
         ("number", "?", ["twelve"], "", "a whole number"),
@@ -62,9 +71,7 @@ def test_the_field_follows_from_what_the_person_reads(
 def test_answers_are_taken_as_the_model_must_write_them(
     form: AnswerForm, prompt: str, typed: list[str], answer: str, fault: str
 ) -> None:
-    field = field_of(
-        StudyTask("a", 1, "test", prompt, form=form, labels=("A", "B") if form == "labels" else ())
-    )
+    field = field_of(asked(form, prompt))
     found, wrong = answer_in(field, {"answer": typed})
     assert found == answer
     assert fault in (wrong.en if wrong else "")
@@ -86,12 +93,10 @@ def test_media_come_only_from_samples_and_text_stays_text(frozen: Frozen) -> Non
         "secret.png",
         str(Path("/etc/passwd")),
     ]
-    task = replace(
-        study.tasks[0],
-        prompt="<b>Look</b>: <m0> or <m1>?",
-        media=tuple(Media(f"m{n}", path) for n, path in enumerate(paths)),
+    task = study.tasks[0]
+    vars(task).update(
+        prompt="<b>Look</b>: <m0> or <m1>?", media=tuple(Media(f"m{n}", path) for n, path in enumerate(paths))
     )
-    study = replace(study, tasks=(task, *study.tasks[1:]))
     assert list(study.media.values()) == [samples / "cat.png"]
     html = prompt_html(study, task, "en")
     assert html.startswith("&lt;b&gt;Look&lt;/b&gt;: <img src=")
@@ -124,7 +129,7 @@ def test_options_are_in_the_buttons_and_the_rest_of_the_prompt_stands_once(
     item = Item(
         1, template, {field: {**texts, **options}[field] for field in declared.fields}, "A", {"id": 1}
     )
-    (task,) = tasks_of([item], "test", declared, TaskIds("x", 0, (item,)))
+    task = StudyTask("a", item, "test", declared)
     shown = asked_prompt(task)
     assert (shown.text, shown.cue, shown.heading) == asked
     assert "".join(option.sign for option in task.options) == signs

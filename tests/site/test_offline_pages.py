@@ -19,7 +19,7 @@ from merilo.errors import DataError
 from merilo.site.offline_pages import export_pages
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.studies.collected import read_imports
-from merilo.studies.sealed_answers import SEALED, page_key, seal
+from merilo.studies.platform_rows import SEALED, page_key, seal
 from merilo.studies.study_folder import StudyFolder
 
 
@@ -284,7 +284,8 @@ def test_files_of_tasks_are_in_the_page_and_a_missing_one_is_named(
     study = load_study(trained, "people")
 
     def with_media(path: str) -> ServedStudy:
-        task = replace(study.tasks[0], prompt="Look: <image>", media=(Media("image", path),))
+        task = replace(study.tasks[0])
+        vars(task).update(prompt="Look: <image>", media=(Media("image", path),))
         return replace(study, tasks=(task, *study.tasks[1:]))
 
     export_pages(with_media("samples/cat.png"), tmp_path / "pages")

@@ -12,13 +12,12 @@ import httpx
 import pytest
 from command import merilo
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting, with_rules
-from study_people import frozen, study_of
+from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import study_tasks
 
 CODES = {"complete": "DONE0001", "no_consent": "NOCO0002", "screened_out": "SCRE0003", "stopped": "STOP0004"}
 WRONG = {"0": "1", "1": "0"}
@@ -88,8 +87,7 @@ def worked(client: httpx.Client, path: str, page: str, answers: dict[str, str], 
 @pytest.mark.parametrize("fate", CODES)
 def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, database: str) -> None:
     folder = panel()
-    tasks = study_tasks(folder)
-    known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
+    known = {task.id: str(task.known) for task in of_kind(folder, "control", "training")}
     wrong = {task: WRONG[answer] for task, answer in known.items()}
     with opened_site(folder, database=database) as site, visiting(site) as client:
         (study,) = site.studies
@@ -110,9 +108,7 @@ def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, da
 
 def test_whoever_ends_before_the_plans_number_of_answers_has_no_complete_part(panel, tmp_path: Path) -> None:
     folder = panel()
-    known = {
-        task.id: str(task.known) for task in (*study_tasks(folder).controls, *study_tasks(folder).training)
-    }
+    known = {task.id: str(task.known) for task in of_kind(folder, "control", "training")}
     with opened_site(folder) as site, visiting(site) as visitor:
         (study,) = site.studies
         clock = site.clock.now
@@ -145,8 +141,7 @@ def test_the_table_of_people_says_what_each_did_and_is_owed(
     panel, both_databases: None, tmp_path: Path
 ) -> None:
     folder, people = panel(), tmp_path / "people.csv"
-    tasks = study_tasks(folder)
-    known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
+    known = {task.id: str(task.known) for task in of_kind(folder, "control", "training")}
     wrong = {task: WRONG[answer] for task, answer in known.items()}
     with opened_site(folder) as site, visiting(site) as visitor:
         (study,) = site.studies
@@ -207,9 +202,7 @@ def test_the_table_of_people_says_what_each_did_and_is_owed(
 
 def test_without_pay_and_codes_in_the_plan_the_table_leaves_the_pay_empty(panel, tmp_path: Path) -> None:
     folder, people = panel(codes=False, per_page=None), tmp_path / "people.csv"
-    known = {
-        task.id: str(task.known) for task in (*study_tasks(folder).controls, *study_tasks(folder).training)
-    }
+    known = {task.id: str(task.known) for task in of_kind(folder, "control", "training")}
     with opened_site(folder) as site, visiting(site) as client:
         (study,) = site.studies
         page = worked(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from every import every
+from study_people import of_dialogue
 
 from merilo.site import annotator_steps as steps
 from merilo.site.annotator_steps import SentAnswer, ShownTask, return_overdue
@@ -169,7 +170,7 @@ def studies(frozen: Callable[..., StudyFolder]) -> list[ServedStudy]:
     """A study with control items, and the same with a time limit, several tasks a page, dialogues and experts."""
     plain = load_study(frozen("bps"), "people")
     turns = tuple(
-        replace(task, dialogue=number // 3 + 1, turn=number % 3) if number < plain.rules.tests else task
+        of_dialogue(task, number // 3, number % 3) if number < plain.rules.tests else task
         for number, task in enumerate(plain.tasks)
     )
     rules = replace(plain.rules, overlap=3)

@@ -19,7 +19,7 @@ from random import Random
 
 import pytest
 from command import merilo
-from study_people import frozen, study_of
+from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -41,7 +41,6 @@ from merilo.site.serving import read_site
 from merilo.site.state import State
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import study_tasks
 
 START = 1_790_000_000_123
 
@@ -138,9 +137,7 @@ def with_author(item: Item, author: str) -> Item:
 def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
     """Let everybody answer in turn, and some break off: times, orders and repetitions are as on the site."""
     random, now, wrong = Random(shape.name), START, cycle(shape.wrong)
-    gold = {
-        task.id: str(one.outputs) for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
-    }
+    gold = {task.id: str(task.item.outputs) for task in of_kind(folder, "test")}
     journal = Journal(database_url(folder.path, None))
     assert journal.take()
     state = State(load_study(folder, shape.arm))

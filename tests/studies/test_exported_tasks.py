@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from command import merilo
 from every import every
-from study_people import bundled_study, frozen, study_of
+from study_people import bundled_study, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -22,8 +22,7 @@ from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
-from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_tasks import study_tasks
+from merilo.studies.study_folder import StudyFolder
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
@@ -87,14 +86,14 @@ def test_the_prompt_is_that_of_models_and_controls_stand_at_regular_intervals(
 ) -> None:
     folder = bundled_study(tmp_path / platform / "study", "mathlogicqa", page=3)
     export_study(folder, platform, tmp_path / platform / "out")  # type: ignore[arg-type]
-    tasks = study_tasks(folder)
+    tests, known = of_kind(folder, "test"), of_kind(folder, "control")
     written = "".join(texts_of(tmp_path / platform / "out").values())
-    places = {task.id: written.index(task.id) for task in (*tasks.tests, *tasks.controls)}
+    places = {task.id: written.index(task.id) for task in (*tests, *known)}
     order = sorted(places, key=lambda task: places[task])
-    controls = [order.index(task.id) for task in tasks.controls]
+    controls = [order.index(task.id) for task in known]
     step = len(order) / len(controls)
     assert all(abs(place - (number + 0.5) * step) <= 1 for number, place in enumerate(sorted(controls)))
-    for prompt in (task.prompt for task in tasks.tests):
+    for prompt in (task.prompt for task in tests):
         variants = {
             prompt,
             json.dumps(prompt, ensure_ascii=False)[1:-1],
@@ -105,16 +104,15 @@ def test_the_prompt_is_that_of_models_and_controls_stand_at_regular_intervals(
 
 
 def test_ids_tell_neither_the_kind_nor_the_item_and_depend_on_the_answers(tmp_path: Path) -> None:
-    one = study_tasks(bundled_study(tmp_path / "a", "bps"))
-    ids = [task.id for task in (*one.tests, *one.controls)]
+    folder = bundled_study(tmp_path / "a", "bps")
+    ids = [task.id for task in folder.tasks()]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[0-9a-f]{12}", name) for name in ids)
-    assert one.ids.study("people") != one.ids.study("experts")
-    folder = open_study(tmp_path / "a")
+    assert folder.arm_id("people") != folder.arm_id("experts")
     items = folder.items()
     changed = [Item(items[0].id, items[0].instruction, items[0].inputs, "0", items[0].meta), *items[1:]]
-    other = study_tasks(study_of(tmp_path / "b", changed, folder.controls()))
-    assert not set(ids) & {task.id for task in (*other.tests, *other.controls)}
+    other = study_of(tmp_path / "b", changed, folder.controls())
+    assert not set(ids) & {task.id for task in other.tasks()}
 
 
 class Markup(HTMLParser):
@@ -227,7 +225,7 @@ def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_pat
         row["task"]
         for row in csv.DictReader(io.StringIO((tmp_path / "table" / "tasks.csv").read_text("utf-8-sig")))
     ]
-    assert (turns, made.controls) == ([task.id for task in study_tasks(folder).tests], 0)
+    assert (turns, made.controls) == ([task.id for task in of_kind(folder, "test")], 0)
     for platform in ("toloka", "label-studio", "mturk"):
         with pytest.raises(DataError, match="turns of dialogues"):
             export_study(folder, platform, tmp_path / platform)  # type: ignore[arg-type]
@@ -250,10 +248,9 @@ def test_each_expert_gets_a_sheet_without_their_own_items_and_the_option_to_skip
     assert [(one.respondent, one.tests, one.left_out) for one in made.sheets] == [
         (f"Эксперт {letter}", 6, 3) for letter in "АБВ"
     ]
-    tasks = study_tasks(folder, author_field="author")
     for sheet in made.sheets:
         text = "".join(texts_of(tmp_path / platform / "out" / sheet.folder).values())
-        for task in tasks.tests:
+        for task in of_kind(folder, "test"):
             assert (task.id in text) == (sheet.respondent not in task.authors)
         assert MAY_BE_MINE in text.replace('""', '"')
         assert "На одно задание даётся не более 60 с." in text
@@ -330,7 +327,7 @@ def filled(table: Path, respondent: str) -> str:
 
 def test_an_answer_of_a_named_expert_to_their_own_item_is_none(sheets: tuple[StudyFolder, Path]) -> None:
     study, out = sheets
-    controls = {task.id for task in study_tasks(study).controls}
+    controls = {task.id for task in of_kind(study, "control")}
     for name, known in (("01-Anna", 1), ("02-Boris", 2)):
         rows = csv.DictReader((out / name / "tasks.csv").read_text("utf-8-sig").splitlines())
         assert len(controls & {row["task"] for row in rows}) == known, "no control item of their own"

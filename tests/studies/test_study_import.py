@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import merilo
 from every import every
-from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
+from study_people import NAMES, Visit, answered, bundled_study, of_kind, study_of, visits
 
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
@@ -22,7 +22,6 @@ from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_tasks import study_tasks
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
@@ -144,9 +143,27 @@ def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None
     controls = room.folder.path / "controls.jsonl"
     controls.write_text("\n".join(controls.read_text("utf-8").splitlines()[1:]) + "\n", "utf-8")
     with pytest.raises(
-        DataError, match=r"there is no task '[0-9a-f]{12}' in this study: was the item changed"
+        DataError, match=r"row 2, study: belongs to study-.*, or the study's items were changed"
     ):
         import_files(open_study(room.folder.path), [path])
+
+
+def test_answers_that_are_no_label_of_their_item_are_counted_and_named(tmp_path: Path) -> None:
+    room = Room(tmp_path, "table")
+    path = room.file()
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        for row, answer in zip(rows, ["maybe", "да", " 1. ", "2", SKIP_OWN["en"], ""], strict=False):
+            row["answer"] = answer
+
+    imported = merilo("study", "import", room.folder.path, edited(path, edit), "--json", "-")
+    (sentence,) = imported.json["warnings"]
+    assert sentence == (
+        "answers.csv: 2 answers are no labels of their items: they count as votes and are always wrong (the first is "
+        "'maybe': row 2, field answer)"
+    )
+    assert f"warning: {sentence}" in imported.err
+    assert len(imported.json["added"]) == 1, "the file is imported nevertheless"
 
 
 CUTS: dict[str, Callable[[str], str]] = {
@@ -199,7 +216,7 @@ def test_a_file_without_the_ids_of_tasks_is_refused(tmp_path: Path) -> None:
 
 def test_training_and_rejected_rows_are_counted_and_are_no_answers(tmp_path: Path) -> None:
     room = Room(tmp_path, training=True)
-    (taught,) = study_tasks(room.folder).training
+    (taught,) = of_kind(room.folder, "training")
 
     def edit(rows: list[dict[str, str]]) -> None:
         rows[1]["ASSIGNMENT:status"] = "REJECTED"
@@ -221,7 +238,7 @@ def test_a_control_item_is_judged_by_the_study_not_by_the_file(tmp_path: Path) -
     path = room.file()
     path.write_text(path.read_text("utf-8").replace("\tGOLDEN:answer\t", "\tGOLDEN:other\t"), "utf-8")
     import_files(room.folder, [path])
-    known = {task.item: task.known for task in study_tasks(room.folder).controls}
+    known = {task.item.id: task.known for task in of_kind(room.folder, "control")}
     rows = [json.loads(line) for line in room.answers.splitlines()]
     assert {(row["id"], row["control"]) for row in rows if row["control"] is not None} == set(known.items())
 
@@ -311,12 +328,12 @@ def _expert_files(tmp_path: Path, platform: str, *, closed: bool) -> tuple[Study
         tmp_path / "study", items, [], dataset_name="bps" if closed else "chegeka", experts=True
     )
     made = export_study(folder, platform, tmp_path / "out", arm="experts")  # type: ignore[arg-type]
-    tasks = study_tasks(folder, author_field="author")
+    tasks = of_kind(folder, "test")
     start = visits(folder)[0].started
     paths = []
     for number, sheet in enumerate(made.sheets):
         people = []
-        for place, task in enumerate(one for one in tasks.tests if sheet.respondent not in one.authors):
+        for place, task in enumerate(one for one in tasks if sheet.respondent not in one.authors):
             answer = MAY_BE_MINE if (number, place) == (1, 0) else "1"
             people.append(Visit(100 * number + place, 200 + number, start, 20, {task.id: answer}))
         path = tmp_path / f"{number}-{NAMES[platform]}"

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from study_people import NAMES, answered, bundled_study, frozen, study_of, visits
+from study_people import NAMES, answered, bundled_study, frozen, of_kind, study_of, visits
 
 from merilo.items import Item
 from merilo.reports.study_status import study_status
 from merilo.studies.collected import import_files
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import study_tasks
 
 
 def begun(path: Path, *, pages: int | None = None, overlap: int = 3, people: int = 6) -> StudyFolder:
@@ -66,7 +65,7 @@ def test_people_below_the_threshold_do_not_count_for_the_overlap(tmp_path: Path)
 
 def _tests(folder: StudyFolder) -> set[str]:
 
-    return {task.id for task in study_tasks(folder).tests}
+    return {task.id for task in of_kind(folder, "test")}
 
 
 def test_answers_on_the_site_are_said_to_come_with_the_import(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from merilo.site.author_actions import ORDERS
 from merilo.site.item_form import LONGEST_ANSWER, LONGEST_COMMENT
 from merilo.site.people_access import LONGEST_ID, PLATFORM_IDS, PREVIEW
-from merilo.studies.platform_tasks import ANSWER
+from merilo.studies.study_tasks import ANSWER
 
 _TEXT: Final = {"type": "string"}
 _LANGUAGE: Final = {"type": "string", "enum": ["ru", "en"]}

@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
+from study_people import of_kind
 from tests.support.command import Outcome, merilo
 from tests.support.edited_plan import edit_plan
 from tests.support.study_people import answered, visits
 
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_tasks import study_tasks
 
 MINE = "пропустить вопрос, так как он, возможно, был придуман мной"
 DOMAINS = ("law", "medicine", "physics")
@@ -189,9 +189,7 @@ def _done(*words: object) -> Outcome:
 def _experts(root: Path) -> str:
     """Every expert fills in their own sheet; one answer in 20 is wrong, and one in 30 is marked."""
     study, random = open_study(root / "study"), Random(3)
-    tasks = study_tasks(study)
-    right = {task.id: str(one.outputs) for task, one in zip(tasks.tests, study.items(), strict=True)}
-    right |= {task.id: str(task.known) for task in tasks.controls}
+    right = {task.id: str(task.item.outputs) for task in of_kind(study, "test", "control")}
     filled = []
     for sheet in sorted((root / "sheets").glob("*/tasks.csv")):
         expert = sheet.parent.name[3:]

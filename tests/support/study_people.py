@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -19,7 +19,7 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study
-from merilo.studies.study_tasks import interleaved, pages, study_tasks
+from merilo.studies.study_tasks import StudyTask, interleaved, pages
 
 REWARD = 0.05
 
@@ -98,6 +98,17 @@ def frozen(folder: StudyFolder) -> StudyFolder:
     return study
 
 
+def of_kind(folder: StudyFolder, *kinds: str) -> list[StudyTask]:
+    """The tasks of a study of some kinds: test, control, training."""
+    return [task for task in folder.tasks() if task.kind in kinds]
+
+
+def of_dialogue(task: StudyTask, dialogue: int, turn: int) -> StudyTask:
+    """The task as a turn of a dialogue; both are numbered from 0."""
+    meta = {**task.item.meta, "dialog_id": dialogue, "question_id": turn}
+    return replace(task, item=replace(task.item, meta=meta))
+
+
 @dataclass(frozen=True)
 class Visit:
     """One page that one person answered.
@@ -128,13 +139,12 @@ def visits(folder: StudyFolder, *, people: int = 6, seed: int = 1, wrong: Sequen
     """
     random = Random(seed)
     arm = folder.plan.arms["people"]
-    tasks = study_tasks(folder)
     labels = list(folder.declared().answer.labels) or list(wrong)
-    gold = {task.id: str(one.outputs) for task, one in zip(tasks.tests, folder.items(), strict=True)}
-    gold |= {task.id: str(task.known) for task in tasks.controls}
+    tests, controls = of_kind(folder, "test"), of_kind(folder, "control")
+    gold = {task.id: str(task.item.outputs) for task in (*tests, *controls)}
     found = []
     clock = dict.fromkeys(range(101, 101 + people), datetime(2026, 3, 2, 9, 0, tzinfo=UTC))
-    for page in pages(interleaved(tasks.tests, tasks.controls), arm.items_per_page):
+    for page in pages(interleaved(tests, controls), arm.items_per_page):
         for person in sorted(random.sample(sorted(clock), arm.overlap)):
             answers = {
                 task.id: gold[task.id] if random.random() < 0.8 else random.choice(labels or [gold[task.id]])

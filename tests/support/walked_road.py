@@ -25,7 +25,6 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from study_people import NAMES, Visit, answered
 
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_tasks import study_tasks
 
 #: What five people answer, item after item: right (r), or wrong in one of three ways. One answer has the most votes.
 PATTERNS = ("rrrrr", "rrrra", "raraa", "rrrrr", "rarra", "rabrc", "rrrrr", "rrrrr")
@@ -335,7 +334,7 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
     study = root / "study"
     names = [word for person in range(PEOPLE) for word in ("--expert", f"expert{person}")]
     folder = open_study(study)
-    asked = study_tasks(folder, arm=folder.plan.arms["experts"]).tests
+    asked = [task for task in folder.tasks("experts") if task.kind == "test"]
     domains = [word for name in sorted({task.domain for task in asked} - {""}) for word in ("--domain", name)]
     invited = done("study", "invite", study, *names, *domains).out
     links = [line.split("\t")[1] for line in invited.splitlines()]

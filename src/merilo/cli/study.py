@@ -31,7 +31,7 @@ from merilo.cli.options import (
 from merilo.cli.output import check_places, deliver, say, show, working
 from merilo.errors import for_command_line
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study
 from merilo.text import Text
 from merilo.wording import listed
 
@@ -261,9 +261,8 @@ def _export_pages(
 ) -> ExportedPages:
     from merilo.site.offline_pages import export_pages  # noqa: PLC0415 - slow
     from merilo.site.served_study import load_study  # noqa: PLC0415
-    from merilo.studies.study_export import arm_of  # noqa: PLC0415
 
-    served = load_study(folder, arm_of(folder, arm)[0])
+    served = load_study(folder, folder.arm(arm)[0])
     return export_pages(served, out, language=language, experts=experts, domains=domains, force=force)
 
 
@@ -299,6 +298,8 @@ def import_(
     _warn_unfrozen(folder)
     for name in imported.known:
         say(Text("{file}: was imported before and changes nothing", file=name))
+    for warning in imported.warnings:
+        say(Text("warning: {text}", text=warning))
     deliver(json_to, imported.to_dict, partial(show_import, imported))
     return 0
 
@@ -354,13 +355,14 @@ def baseline_(
     Exit status 1: the baseline was made and must be rejected.
     """
     from merilo.cli.baseline import finish  # noqa: PLC0415 - slow
-    from merilo.reports.study_baseline import plan_changes, study_baseline  # noqa: PLC0415
+    from merilo.reports.study_baseline import study_baseline  # noqa: PLC0415
 
     folder = open_study(study)
     check_places([*_files(folder), *(model or ())], json_to, out, force=force)
     _warn_unfrozen(folder)
-    for change in plan_changes(folder):
-        say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
+    for change in changes_since_freeze(folder.path):
+        if change.decision:
+            say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
     with working(Text("Making the baseline")):
         baseline = study_baseline(folder, arm=arm, models=model or ())
     return finish(baseline, out, force=force, details=details, json_to=json_to)

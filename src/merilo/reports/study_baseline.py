@@ -30,8 +30,7 @@ from merilo.studies.plan_types import (
     WEIGHTS_FILE,
     Study,
 )
-from merilo.studies.study_export import arm_of
-from merilo.studies.study_folder import PlanChange, StudyFolder, changes_since_freeze, open_study, read_frozen
+from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study, read_frozen
 from merilo.wording import shown
 
 
@@ -51,7 +50,7 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
         DataError: nothing was imported for the group, or the imported answers were changed.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, group = arm_of(folder, arm)
+    name, group = folder.arm(arm)
     path, table = collected_table(folder, name)
     if folder.declared().answer.kind == "program":
         from merilo.reports.study_programs import write_verdicts  # noqa: PLC0415 - only programs need a sandbox
@@ -78,7 +77,7 @@ def frozen_plan(folder: StudyFolder) -> Study:
         return folder.plan
     plan = TypeAdapter(Study).validate_python(dict(frozen.plan))
     asked = {ITEMS_FILE, *([CONTROLS_FILE] if plan.controls else [])}
-    for change in plan_changes(folder):
+    for change in changes_since_freeze(folder.path):
         if change.what in asked:
             raise DataError(
                 f"was changed after the plan was frozen on {frozen.date}, so the answers are not "
@@ -86,17 +85,6 @@ def frozen_plan(folder: StudyFolder) -> Study:
                 file=shown(folder.path / change.what),
             )
     return plan
-
-
-def plan_changes(folder: StudyFolder) -> list[PlanChange]:
-    """Return the decisions that differ from the frozen plan; empty if the plan was not frozen.
-
-    Raises:
-        InputError: the record of the frozen plan is damaged.
-    """
-    return (
-        [change for change in changes_since_freeze(folder.path) if change.decision] if folder.frozen else []
-    )
 
 
 def gold_file(folder: StudyFolder) -> Path | None:
@@ -153,7 +141,7 @@ def study_baseline(
             or no item is left.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, group = arm_of(folder, arm)
+    name, group = folder.arm(arm)
     frozen = frozen_plan(folder)
     planned = frozen.arms.get(name, group)
     gold = gold_file(folder)
@@ -186,9 +174,6 @@ def plan_files(folder: StudyFolder) -> dict[str, bytes]:
         path.name: path.read_bytes() for pattern in PLAN_FILES for path in sorted(folder.path.glob(pattern))
     }
     if FROZEN_FILE in files:
-        changes: list[Json] = [
-            {"what": change.what, "frozen": change.frozen, "now": change.now, "decision": change.decision}
-            for change in changes_since_freeze(folder.path)
-        ]
+        changes: list[Json] = [change.to_json() for change in changes_since_freeze(folder.path)]
         files[CHANGES_FILE] = f"{indented(changes)}\n".encode()
     return files

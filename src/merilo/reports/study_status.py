@@ -27,7 +27,6 @@ from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
 from merilo.studies.plan_types import Arm
-from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import author_field, authors_of, domain_of
 
@@ -140,7 +139,7 @@ def study_status(
         DataError: the imported answers were changed.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, _ = arm_of(folder, arm)
+    name, _ = folder.arm(arm)
     imports = read_imports(folder)
     if name not in imports.tables:
         return _unanswered(folder, name)

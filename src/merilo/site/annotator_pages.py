@@ -51,7 +51,7 @@ from merilo.site.state import Person, State
 from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.plan_types import AssistancePlan
-from merilo.studies.platform_tasks import ANSWER
+from merilo.studies.study_tasks import ANSWER
 from merilo.text import Language, Text, markup
 
 Result = TypeVar("Result")

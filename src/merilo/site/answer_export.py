@@ -27,7 +27,6 @@ from merilo.strict_json import Json
 from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import as_given
-from merilo.studies.study_tasks import study_tasks
 
 #: The columns of the table, before those of signals if the plan asks for them.
 COLLECTED_FIELDS: Final = (
@@ -197,7 +196,7 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
     )
     inputs: list[str] = []
     if with_inputs and rows.height:
-        fields = input_columns(study.folder, study_tasks(study.folder))
+        fields = input_columns(study.tasks)
         shown = pl.DataFrame([
             {SITE_TASK: task, **{name: json_text(value) for name, value in fields[task].items()}}
             for task in rows["task"].unique()

@@ -220,7 +220,8 @@ def comments_table(state: State) -> str:
     for at, pseudonym, assignment in commented:
         task = study.tasks[assignment.task]
         rows.append((
-            study.key, task.id, str(task.item), task.kind, pseudonym, moment(at), assignment.answer, assignment.comment
+            study.key, task.id, str(task.item.id), task.kind, pseudonym, moment(at), assignment.answer,
+            assignment.comment,
         ))  # fmt: skip
     columns = ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment")
     table = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")

@@ -15,8 +15,7 @@ from markupsafe import Markup, escape
 from merilo.people.spelling import may_be_mine
 from merilo.site.served_study import ServedStudy
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
-from merilo.studies.study_tasks import StudyTask
+from merilo.studies.study_tasks import ANSWER, PATTERNS, StudyTask, media_kind
 from merilo.text import Language, Text, markup
 
 FieldKind: TypeAlias = Literal["labels", "number", "text", "choices", "list", "letters", "program"]
@@ -79,7 +78,10 @@ def field_of(task: StudyTask) -> ItemField:
     r"""Return the field of a task. It depends on what the person reads and not on the answer.
 
     Example:
-        >>> field_of(StudyTask("a", 1, "test", "Text\n1) one\n2) two", form="set"))
+        >>> from merilo.datasets import dataset
+        >>> from merilo.items import Item
+        >>> item = Item(1, "{text}", {"text": "1) one\n2) two"}, meta={"type": "multiple_choice"})
+        >>> field_of(StudyTask("a", item, "test", dataset("use")))
         ItemField(kind='choices', options=('1', '2'), pattern='')
     """
     match task.form:
@@ -147,9 +149,11 @@ def asked_prompt(task: StudyTask, *, with_options: bool = False) -> AskedPrompt:
         with_options: whether the options stay in the text, because there are no buttons.
 
     Example:
-        >>> from merilo.studies.study_tasks import Option
-        >>> options = (Option("1", "B"), Option("2", "C"))
-        >>> asked_prompt(StudyTask("a", 1, "test", "A?\n1. B\n2. C\nAnswer:", options=options, listed="1. B\n2. C"))
+        >>> from merilo.datasets import dataset
+        >>> from merilo.items import Item
+        >>> template = "{premise}\n1. {choice1}\n2. {choice2}\nAnswer:"
+        >>> item = Item(1, template, {"premise": "A?", "choice1": "B", "choice2": "C"})
+        >>> asked_prompt(StudyTask("a", item, "test", dataset("parus")))
         AskedPrompt(text='A?', cue='Answer', heading='')
     """
     text, cue, heading = task.prompt, "", ""

@@ -35,7 +35,7 @@ from merilo.statistics.planning import people_needed
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.plan_file import plan_path
-from merilo.studies.sealed_answers import page_key
+from merilo.studies.platform_rows import page_key
 from merilo.studies.study_export import EXPORT_FILE
 from merilo.studies.study_tasks import expert_domains, nothing_left
 from merilo.text import Language, Text, markup

@@ -6,6 +6,7 @@ And how answers to known items are judged.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,10 +23,10 @@ from merilo.metrics.squad import best_f1
 from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import key_of
 from merilo.site.task_rules import TaskRules
+from merilo.studies.instruction import instruction_html
 from merilo.studies.plan_types import PEOPLE_FILE, Arm, Study
-from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder, refuse_changed
-from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, in_domains, study_tasks
+from merilo.studies.study_tasks import StudyTask, in_domains
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -113,7 +114,7 @@ class ServedStudy:
             {
                 "task": pl.Series(range(len(asked)), dtype=pl.Int32),
                 "code": [task.id for task in asked],
-                "id": [json_text(task.item) or "" for task in asked],
+                "id": [json_text(task.item.id) or "" for task in asked],
                 "control": pl.Series([task.known for task in asked], dtype=pl.String),
             }
         )
@@ -257,51 +258,41 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     """
     if not preview:
         refuse_changed(folder)
-    plan = folder.plan
-    items = folder.items()
-    asked = study_tasks(folder, author_field=author_field(items), arm=plan.arms[arm])
-    if not asked.tests:
+    plan, tasks = folder.plan, folder.tasks(arm)
+    if not any(task.kind == "test" for task in tasks):
         raise DataError("the study has no items to answer", file=folder.path)
-    tasks = (*asked.tests, *asked.controls, *asked.training)
-    key = asked.ids.study(arm)
     group = plan.arms[arm]
-    known = [item.meta.get("type") for item in (*folder.controls(), *folder.training())]
-    start = len(asked.tests)
+    types = {number: task.item.meta.get("type") for number, task in enumerate(tasks) if task.kind != "test"}
     return ServedStudy(
-        key=key,
+        key=folder.arm_id(arm),
         arm_name=arm,
         folder=folder,
         tasks=tasks,
-        rules=_rules(plan, group, asked),
+        rules=_rules(plan, group, tasks),
         instructions={
-            language: instruction_body(
-                Outgoing(study=key, folder=folder, arm=group, language=language, tests=asked.tests)
-            )
+            language: instruction_html(folder.instruction(language), group, language)
             for language in plan.languages
         },
-        kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
-        secret=asked.ids.key,
+        kinds={number: kind for number, kind in types.items() if isinstance(kind, str)},
+        secret=folder.key,
         preview=preview,
-    )  # fmt: skip
+    )
 
 
-def _rules(plan: Study, arm: Arm, asked: StudyTasks) -> TaskRules:
+def _rules(plan: Study, arm: Arm, tasks: Sequence[StudyTask]) -> TaskRules:
+    number, dialogues = Counter(task.kind for task in tasks), any(task.dialogue for task in tasks)
     return TaskRules(
         seed=plan.seed,
         overlap=arm.overlap,
-        tests=len(asked.tests),
-        controls=len(asked.controls),
-        training=len(asked.training),
+        tests=number["test"],
+        controls=number["control"],
+        training=number["training"],
         every=plan.controls.every if plan.controls else 0,
         min_accuracy=plan.baseline.min_control_accuracy if plan.controls else 0.0,
         min_controls=plan.baseline.min_controls,
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
         time_limit=max(arm.limits, default=None),
-        limits=tuple(
-            task.seconds for task in (*asked.tests, *asked.controls, *asked.training) if task.seconds
-        )
-        if len(arm.limits) > 1
-        else (),
-        dialogues=any(task.dialogue for task in asked.tests),
-        on_screen=1 if any(task.dialogue for task in asked.tests) else arm.items_on_screen,
+        limits=tuple(task.seconds for task in tasks if task.seconds) if len(arm.limits) > 1 else (),
+        dialogues=dialogues,
+        on_screen=1 if dialogues else arm.items_on_screen,
     )

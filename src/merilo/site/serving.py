@@ -38,7 +38,6 @@ from merilo.site.bounded_http import BoundedHttp
 from merilo.site.journal import DATABASE_VARIABLE, Journal, ServerClock, back_up, database_url
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.state import State
-from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
 
 #: The settings with the key of the cookies, and with the address at which the site was served last.
@@ -209,7 +208,7 @@ def invite_to_site(
             such group or domain.
     """
     folder = open_study(study)
-    name, _ = arm_of(folder, arm or ("experts" if experts and "experts" in folder.plan.arms else None))
+    name, _ = folder.arm(arm or ("experts" if experts and "experts" in folder.plan.arms else None))
     with opened_studies(study, database) as (journal, studies):
         served = next(group for group in studies if group.arm_name == name)
         order = {
@@ -286,7 +285,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
         UsageError: the plan has no such group.
         DataError: the database holds another version of the study.
     """
-    name, _ = arm_of(open_study(study), arm)
+    name, _ = open_study(study).arm(arm)
     with opened_studies(study, database) as (journal, studies):
         return read_states(journal, [group for group in studies if group.arm_name == name])[0]
 

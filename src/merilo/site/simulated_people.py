@@ -37,7 +37,6 @@ from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import NewPeople, admit_from_platform
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State
-from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
 
 #: Milliseconds of simulated time between two searches for tasks that were not answered in time.
@@ -272,7 +271,7 @@ def collect_from_simulated_people(
         InputError: the study is not frozen.
     """
     folder = open_study(study)
-    name, _ = arm_of(folder, None)
+    name, _ = folder.arm(None)
     loaded = load_study(folder, name)
     asked = [*folder.items(), *folder.controls(), *folder.training()]
     items = [

@@ -16,7 +16,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -40,7 +40,7 @@ from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTasks, author_field, study_tasks
+from merilo.studies.study_tasks import StudyTask
 from merilo.wording import shown
 
 IMPORTS: Final = "imports"
@@ -129,11 +129,13 @@ class ImportedStudy:
     Attributes:
         added: the new files.
         known: names of files that had been imported before and were passed over.
+        warnings: what the author should know of the new answers, a sentence each.
         imports: everything that the study has collected.
     """
 
     added: tuple[ImportedFile, ...]
     known: tuple[str, ...]
+    warnings: tuple[str, ...]
     imports: Imports
 
     def to_dict(self) -> dict[str, Json]:
@@ -141,6 +143,7 @@ class ImportedStudy:
         return {
             "added": [file.to_json() for file in self.added],
             "known": [*self.known],
+            "warnings": [*self.warnings],
             "tables": {arm: table.to_json() for arm, table in self.imports.tables.items()},
             "people": {arm: came.came for arm, came in self.imports.people.items()},
         }
@@ -207,32 +210,27 @@ def import_files(
         DataError: a file belongs to another study, or a copy of an imported file was changed.
         OutputError: the study's folder cannot be written.
     """
-    tasks = study_tasks(folder, author_field=author_field(folder.items()))
-    arms = {tasks.ids.study(arm): arm for arm in folder.plan.arms}
-    skip_own = {name for name, arm in folder.plan.arms.items() if arm.skip_own}
+    tasks = folder.tasks()
     with _importing(folder):
         before = read_imports(folder)
         read = [
-            (
-                file,
-                file_replies(
-                    _copy_of(folder, file), tasks, arms, file.platform, file.encoding, skip_own=skip_own
-                ),
-            )
+            (file, file_replies(folder, tasks, _copy_of(folder, file), file.platform, file.encoding))
             for file in before.files
         ]
-        counted = {path: counts for path in paths if (counts := _counts_in(folder, path, arms)) is not None}
-        seen = {file.sha256 for file, _ in read}
-        fresh: list[tuple[Path, ImportedFile, FileReplies]] = []
+        people, seen = dict(before.people), {file.sha256: file.name for file in before.files}
+        fresh: list[Path] = []
         known = []
-        for path in (candidate for candidate in paths if candidate not in counted):
+        for path in paths:
+            if (counts := _counts_in(folder, path)) is not None:
+                people |= counts
+                continue
             digest = file_sha256(path)
             if digest in seen:
                 known.append(shown(path))
                 continue
-            seen.add(digest)
+            seen[digest] = path.name
             source = platform or recognise(path, encoding)
-            replies = file_replies(path, tasks, arms, source, encoding, skip_own=skip_own)
+            replies = file_replies(folder, tasks, path, source, encoding)
             described = ImportedFile(
                 file=f"{digest[:16]}{path.suffix.lower()}",
                 name=shown(path.name),
@@ -240,18 +238,22 @@ def import_files(
                 platform=source,
                 arm=replies.arm,
                 rows=replies.rows,
-                answers=replies.replies.height,
+                answers=replies.replies.filter(~pl.col("withdrawn")).height,
                 left_out=dict(replies.left_out),
                 encoding=encoding,
             )
-            fresh.append((path, described, replies))
-        _refuse_second_copies([*read, *((described, replies) for _, described, replies in fresh)])
-        for path, described, _ in fresh:
+            fresh.append(path)
+            read.append((described, replies))
+        _refuse_second_copies(read)
+        added = read[len(before.files) :]
+        for path, (described, _) in zip(fresh, added, strict=True):
             _keep_copy(folder, path, described)
-        read += [(described, replies) for _, described, replies in fresh]
-        added = tuple(described for _, described, _ in fresh)
-        people = {**before.people, **dict(counted.values())}
-        return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read, people))
+        return ImportedStudy(
+            added=tuple(described for described, _ in added),
+            known=tuple(known),
+            warnings=tuple(warning for _, replies in added for warning in replies.warnings),
+            imports=_write_tables(folder, tasks, read, people),
+        )
 
 
 def _refuse_second_copies(files: Sequence[tuple[ImportedFile, FileReplies]]) -> None:
@@ -268,23 +270,22 @@ def _refuse_second_copies(files: Sequence[tuple[ImportedFile, FileReplies]]) -> 
                 )
 
 
-def _counts_in(folder: StudyFolder, path: Path, arms: Mapping[str, str]) -> tuple[str, Participation] | None:
-    """Read a table of counts of people: the group of annotators and the counts; `None` for any other file."""
+def _counts_in(folder: StudyFolder, path: Path) -> dict[str, Participation] | None:
+    """Read a table of counts of people: the group of annotators and its counts; `None` for any other file."""
     with opened(path) as stream:
         if stream.read(len(_COUNTS_HEAD)) != _COUNTS_HEAD:
             return None
         text = stream.read().decode("utf-8", "replace")
     rows = [[unguarded_text(cell) for cell in row] for row in csv.reader(io.StringIO(text[1:])) if row]
-    studies = {row[0] for row in rows}
-    if len(studies) != 1 or not studies <= set(arms) or any(len(row) != len(COUNT_FIELDS) for row in rows):
+    arms = [arm for arm in folder.plan.arms if {row[0] for row in rows} == {folder.arm_id(arm)}]
+    if not arms or any(len(row) != len(COUNT_FIELDS) for row in rows):
         raise DataError("is not a table of counts of people of this study", file=shown(path))
     words = {question.name: question.words for question in folder.plan.demographics}
     try:
-        return arms[studies.pop()], read_counts(((row[1], row[2], row[3]) for row in rows), words)
+        return {arms[0]: read_counts(((row[1], row[2], row[3]) for row in rows), words)}
     except DataError as error:
-        raise DataError(
-            error.marked, file=shown(path), row=error.place.row, field=error.place.field
-        ) from error
+        place = error.place
+        raise DataError(error.marked, file=shown(path), row=place.row, field=place.field) from error
 
 
 @contextmanager
@@ -322,7 +323,7 @@ def _copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
 
 def _write_tables(
     folder: StudyFolder,
-    tasks: StudyTasks,
+    tasks: Sequence[StudyTask],
     files: Sequence[tuple[ImportedFile, FileReplies]],
     people: dict[str, Participation],
 ) -> Imports:
@@ -332,7 +333,7 @@ def _write_tables(
     """
     tables = {}
     for arm in sorted({known.arm for known, _ in files}):
-        text, tables[arm] = answers_table(folder, arm, tasks, [replies for _, replies in files])
+        text, tables[arm] = _answers_table(folder, arm, tasks, [replies for _, replies in files])
         write_text(answers_file(folder, arm), text)
     imports = Imports(
         files=tuple(known for known, _ in files), tables=tables, **({"people": people} if people else {})
@@ -341,8 +342,8 @@ def _write_tables(
     return imports
 
 
-def answers_table(
-    folder: StudyFolder, arm: str, tasks: StudyTasks, files: Sequence[FileReplies]
+def _answers_table(
+    folder: StudyFolder, arm: str, tasks: Sequence[StudyTask], files: Sequence[FileReplies]
 ) -> tuple[str, AnswersTable]:
     """Make the table of answers of a group of annotators from the answers of several files.
 
@@ -359,17 +360,9 @@ def answers_table(
     Returns:
         The table as JSON Lines, and its description.
     """
-    known = {task.id: task for task in (*tasks.tests, *tasks.controls)}
+    known = {task.id: task for task in tasks if task.kind != "training"}
     order = pl.Series(list(known), dtype=pl.String)
-    every = pl.concat(
-        [
-            rows.with_columns(withdrawn=pl.lit(withdrawn))
-            for file in files
-            if file.arm == arm
-            for rows, withdrawn in ((file.replies, False), (file.withdrawn, True))
-        ],
-        how="vertical_relaxed",
-    )
+    every = pl.concat([file.replies for file in files if file.arm == arm], how="vertical_relaxed")
     without_page = pl.when(pl.col("page").is_null()).then(pl.col("answer").fill_null(""))
     group = folder.plan.arms[arm]
     pay = pl.lit(group.pay.per_page, dtype=pl.Float64)
@@ -386,13 +379,13 @@ def answers_table(
         )
         .sort("order", "submitted", "respondent", "page", nulls_last=False, maintain_order=True)
     )
-    fields = input_columns(folder, tasks)
+    fields = input_columns(tasks)
     signals = replies[SIGNALS].is_not_null().any()
     lines = []
     for row in replies.iter_rows(named=True):
         task = known[row["task"]]
         lines.append({
-            "id": task.item,
+            "id": task.item.id,
             **fields[task.id],
             "respondent": row["respondent"],
             "answer": row["answer"],
@@ -438,18 +431,15 @@ def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequenc
     )
 
 
-def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
+def input_columns(tasks: Iterable[StudyTask]) -> dict[str, dict[str, Json]]:
     """Return the input fields of every task by its id.
 
     A field that is called like a column of the answers is marked as an input.
     """
-    columns: dict[str, dict[str, Json]] = {}
-    both = zip((*tasks.tests, *tasks.controls), (*folder.items(), *folder.controls()), strict=True)
-    for task, item in both:
-        inputs = item.inputs
-        own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
-        columns[task.id] = {
-            f"{INPUT_MARK}{name}" if name in (*COLUMNS, *SIGNAL_COLUMNS) else name: value
-            for name, value in own.items()
-        }
-    return columns
+    taken = {*COLUMNS, *SIGNAL_COLUMNS}
+    return {
+        task.id: {"inputs": inputs}
+        if isinstance(inputs := task.item.inputs, str)
+        else {f"{INPUT_MARK}{name}" if name in taken else name: value for name, value in inputs.items()}
+        for task in tasks
+    }

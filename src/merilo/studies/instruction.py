@@ -14,12 +14,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import escape
+
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import group, option_fields, prompts, render, template
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
-from merilo.studies.plan_types import OwnWords, Study, TimeLimits
+from merilo.studies.plan_types import Arm, OwnWords, Study, TimeLimits
 from merilo.studies.study_tasks import alternatives_of, one_answer
 from merilo.text import LANGUAGES, Language, Text, joined
 
@@ -389,6 +391,24 @@ def fenced(text: str, language: str = "text") -> str:
     longest = max((len(ticks) for ticks in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def instruction_html(markdown: str, arm: Arm, language: Language) -> str:
+    """Return the instruction of a group of annotators as HTML without scripts.
+
+    Its time limit, or the longest of several, and its option to skip own items are added unless they are stated.
+    """
+    html, added = html_of(markdown), []
+    limit = f"{max(arm.limits):g}" if arm.limits else ""
+    if limit and not re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", html):
+        added.append(Text("The time limit is {limit} s for a task.", limit=limit))
+    if arm.skip_own and SKIP_OWN[language].casefold() not in html.casefold():
+        must = Text(
+            "If you have the slightest suspicion that you wrote a question yourself, you must choose “{option}”.",
+            option=SKIP_OWN[language],
+        )
+        added.append(must)
+    return html + "".join(f"<p><strong>{escape(text.in_language(language))}</strong></p>\n" for text in added)
 
 
 def html_of(markdown: str) -> str:

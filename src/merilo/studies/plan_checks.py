@@ -363,10 +363,9 @@ def _source(content: _Content) -> Iterator[Finding]:
 
 
 def _frozen(content: _Content) -> Iterator[Finding]:
-    if content.study.frozen:
-        for change in changes_since_freeze(content.study.path):
-            if change.decision:
-                yield f"differs from the frozen plan: {change}"
+    for change in changes_since_freeze(content.study.path):
+        if change.decision:
+            yield f"differs from the frozen plan: {change}"
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

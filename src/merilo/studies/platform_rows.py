@@ -1,29 +1,36 @@
-"""Read a platform's file as answers to a study's tasks, by the ids that travelled with the tasks."""
+"""Read a platform's file as answers to a study's tasks, by the ids that travelled with the tasks.
+
+The file of a page without a server is a JSON list, whose seals tell whether it was changed. Every answer has a seal
+that is made of its fields, of the seal before it and of a key that only the page of its place has for its task. The
+keys stand in the page, so a seal shows a file that was edited, shortened in the middle or put together, and a task of
+another place; it cannot stop somebody who writes a program for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import polars as pl
 
 from merilo.atomic_write import unguarded_csv
 from merilo.errors import DataError, InputError
-from merilo.file_reading import OtherColumns, Reading
+from merilo.file_reading import Reading
 from merilo.files import FileTable, opened
 from merilo.people.platforms import NAMES, Export, loading
 from merilo.people.platforms.forms import TABLE_FORMS, SeveralAnswersError, questions_of
 from merilo.people.reading import field_names, read_export
-from merilo.people.spelling import FALSE
+from merilo.people.spelling import FALSE, answer_keys, may_be_mine
 from merilo.responses import SIGNALS
 from merilo.settings import Platform
+from merilo.strict_json import read_json
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
-from merilo.studies.sealed_answers import page_copies
-from merilo.studies.study_tasks import StudyTasks
-from merilo.wording import listed, shortened, shown
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_tasks import ANSWER, MINE, STUDY, TASK, StudyTask
+from merilo.wording import counted_noun, listed, shortened, shown
 
 #: How a table of answers writes the option "skip the question, because I may have written it", in any language.
 MAY_BE_MINE: Final = SKIP_OWN["ru"]
@@ -32,9 +39,6 @@ _NOT_MARKED: Final = ("", "0", "0.0", "-", *sorted(FALSE))
 
 #: Formats that their reader finds incomplete by itself.
 _WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
-
-#: The answers of the files of a study.
-_ANSWER: Final = Reading(answer=(ANSWER,))
 
 #: The columns of a plain table, as a reading names them.
 _PLAIN: Final = ("page", "started", "submitted", "seconds", "reward")
@@ -46,78 +50,99 @@ class FileReplies:
 
     Attributes:
         arm: the group of annotators whose tasks it answers.
-        replies: the answers to test and control items, in the file's order: `task`, `respondent`, `answer` (null if
+        replies: the rows of test and control items, in the file's order: `task`, `respondent`, `answer` (null if
             the page was sent without one), `page`, `started`, `submitted`, `seconds` and `reward` of the page,
-            `signals`.
-        withdrawn: the rows of rejected and skipped pages, which take back what an earlier file says of them.
+            `signals`; and `withdrawn`, whether the page was rejected or skipped, which takes back what an earlier
+            file says of it.
         rows: rows of the file with a task.
         left_out: reason -> rows that are no answers: rejected, not submitted, training, own items.
+        warnings: what the author should know of the answers, a sentence each.
         copies: respondent -> the browser's copy of their page, if the file is of a page without a server.
     """
 
     arm: str
     replies: pl.DataFrame
-    withdrawn: pl.DataFrame
     rows: int
     left_out: Mapping[str, int]
+    warnings: tuple[str, ...]
     copies: Mapping[str, str]
 
 
 def file_replies(
+    folder: StudyFolder,
+    tasks: Sequence[StudyTask],
     path: Path,
-    tasks: StudyTasks,
-    arms: Mapping[str, str],
     platform: Platform,
     encoding: str | None = None,
-    *,
-    skip_own: Collection[str] = (),
 ) -> FileReplies:
     """Read the answers of a file.
 
     Args:
+        folder: the study.
+        tasks: its tasks.
         path: the platform's file.
-        tasks: the study's tasks.
-        arms: the study's id on platforms -> the group of annotators.
         platform: the platform.
         encoding: the file's encoding, if it is not UTF-8 and not marked.
-        skip_own: the groups of annotators whose answers to items that they wrote do not count.
 
     Raises:
         InputError: the file is incomplete, is not an export of the platform, or holds no tasks of a study.
         DataError: a row is of another study, a task is not in the study, or the file of a page was changed.
     """
     _refuse_cut(path, platform)
-    copies = page_copies(path, tasks.ids.key) if platform == "table" else {}
+    copies = page_copies(path, folder.key) if platform == "table" else {}
     rows = _rows(path, platform, encoding)
-    arm = _arm(rows, arms, path)
-    known = [task.id for task in (*tasks.tests, *tasks.controls, *tasks.training)]
-    strange = rows.filter(~pl.col(TASK).is_in(known))
-    for task, row in strange.select(TASK, "row").head(1).iter_rows():
+    arm = _arm(rows, {folder.arm_id(arm): arm for arm in folder.plan.arms}, path)
+    for task, row in rows.filter(~pl.col(TASK).is_in([task.id for task in tasks])).select(TASK, "row").rows():
         raise DataError(
-            f"there is no task '{shortened(str(task))}' in this study: was the item changed after the export?",
-            file=shown(path),
-            row=row,
-            field=TASK,
+            f"there is no task '{shortened(str(task))}' in this study", file=shown(path), row=row, field=TASK
         )
-    training = pl.col(TASK).is_in([task.id for task in tasks.training])
-    own = [f"{task.id}\x1f{author}" for task in tasks.tests for author in task.authors if arm in skip_own]
+    skip_own = folder.plan.arms[arm].skip_own
+    tests = [task for task in tasks if task.kind == "test" and skip_own]
+    own = [f"{task.id}\x1f{author}" for task in tests for author in task.authors]
     by_author = pl.concat_str(TASK, pl.col("respondent").str.strip_chars(), separator="\x1f").is_in(own)
     marked = pl.col("answer").str.strip_chars().is_in(list(SKIP_OWN.values()))
+    training = pl.col(TASK).is_in([task.id for task in tasks if task.kind == "training"])
     why = (
         pl.when(pl.col("dropped").is_not_null()).then("dropped")
         .when(training).then(pl.lit("training"))
         .when(by_author & ~marked.fill_null(value=False)).then(pl.lit("own_item"))
     )  # fmt: skip
-    left_out = dict(rows.select(why.alias("why")).drop_nulls()["why"].value_counts(sort=True).iter_rows())
     if SIGNALS not in rows.columns:
         rows = rows.with_columns(pl.lit(None, pl.String).alias(SIGNALS))
-    answers = rows.filter(why.is_null())
+    rows = rows.with_columns(why.alias("why"), withdrawn=pl.col("dropped").is_not_null())
+    answers = rows.filter(pl.col("why").is_null())
     for row in answers.filter(pl.col("respondent").is_null())["row"].head(1):
         raise InputError("the answer has no annotator", file=shown(path), row=row)
-    withdrawn = rows.filter(pl.col("dropped").is_not_null()).select(*_reply())
-    return FileReplies(
-        arm, answers.select(*_reply()), withdrawn, rows.height, dict(sorted(left_out.items())), copies
+    left_out = dict(sorted(rows["why"].drop_nulls().value_counts().iter_rows()))
+    replies = rows.filter(pl.col("why").is_null() | pl.col("withdrawn")).select(*_reply(), "withdrawn")
+    replies = replies.sort("withdrawn", maintain_order=True)
+    return FileReplies(arm, replies, rows.height, left_out, _outside_labels(answers, tasks, path), copies)
+
+
+def _outside_labels(answers: pl.DataFrame, tasks: Sequence[StudyTask], path: Path) -> tuple[str, ...]:
+    """Count the answers that are no label of their item, and name the first."""
+    labelled = {task.id: task.labels for task in tasks if task.form == "labels"}
+    if not labelled:
+        return ()
+    answers = answers.filter(pl.col(TASK).is_in([*labelled]) & (pl.col("answer").str.strip_chars() != ""))
+    declared, texts = tasks[0].declared, answers["answer"].unique().to_list()
+    every = dict.fromkeys(label for labels in labelled.values() for label in labels)
+    keys = answer_keys([("", text) for text in (*texts, *every)], declared, every)
+    outside = [
+        (row, text)
+        for task, text, row in answers.select(TASK, "answer", "row").iter_rows()
+        if keys["", text] not in {keys["", label] for label in labelled[task]}
+        and not (text.strip() in SKIP_OWN.values() or may_be_mine(text))
+    ]
+    if not outside:
+        return ()
+    row, text = outside[0]
+    count = counted_noun(
+        len(outside),
+        "answer is no label of its item: it counts as a vote and is always wrong",
+        "answers are no labels of their items: they count as votes and are always wrong",
     )
+    return (f"{shown(path.name)}: {count} (the first is '{shortened(text, 30)}': row {row}, field {ANSWER})",)
 
 
 def _reply() -> list[pl.Expr]:
@@ -168,45 +193,38 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
         )
         # Pages of a shorter batch in the same file have empty places.
         return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
-    asked = _ANSWER.named(encoding=encoding)
+    asked = Reading(answer=() if platform == "abc" else (ANSWER,)).named(encoding=encoding)
+    fields: Sequence[str] = ()
     if platform == "table":
-        names = field_names(path, encoding)
-        _require_fields(names, path)
-        there: Any = {name: name for name in _PLAIN if name in names}
-        asked = Reading(
-            answer=(ANSWER,),
-            item=(STUDY, TASK),
-            annotator=("respondent",),
-            columns=OtherColumns(**there),
-            encoding=encoding,
-        )
-        fields: tuple[str, ...] = tuple(names)
-    elif platform == "abc":
-        return _rows_of_abc(path, encoding)
-    export = read_export(path, platform, asked)
-    if platform != "table":
-        fields = (*export.answer_fields, *export.inputs.columns)
+        fields = field_names(path, encoding)
+        _require_fields(fields, path)
+        there: Any = {name: name for name in _PLAIN if name in fields}
+        asked = asked.named(item=(STUDY, TASK), annotator="respondent", **there)
+    try:
+        export = read_export(path, platform, asked)
+    except SeveralAnswersError as error:
+        # ABC Elementary: an only output field has the name that the requester gave it.
+        fields, asked = error.names, asked.named(answer=ANSWER)
+        export = read_export(path, platform, asked)
     rows = _labelled(export, path)
     if platform == "table":
         rows = rows.with_columns(unguarded_csv(rows.select("answer")))
+    elif platform != "abc":
+        fields = (*export.answer_fields, *export.inputs.columns)
     if not any(name.rpartition(":")[2] == MINE for name in fields):
         return rows
     marks = _labelled(read_export(path, platform, asked.named(answer=MINE)), path)
-    return _with_marks(rows, marks)
+    # Answers, with the guide's option in place of the answers that are marked "may be mine".
+    marked = marks.filter(pl.col("answer").is_not_null() & _is_marked("answer"))
+    marked = marked.with_columns(pl.lit(MAY_BE_MINE).alias("answer"))
+    key = ["row", "page", TASK]
+    rest = rows.join(marked, on=key, how="anti", nulls_equal=True, maintain_order="left")
+    return pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
 
 
-def _rows_of_abc(path: Path, encoding: str | None) -> pl.DataFrame:
-    """ABC Elementary: the output field has the name that the requester gave it, unless there are several."""
-    try:
-        return _labelled(read_export(path, "abc", Reading().named(encoding=encoding)), path)
-    except SeveralAnswersError as error:
-        rows = _labelled(read_export(path, "abc", _ANSWER.named(encoding=encoding)), path)
-        if MINE not in error.names:
-            return rows
-        return _with_marks(
-            rows,
-            _labelled(read_export(path, "abc", Reading(answer=(MINE,)).named(encoding=encoding)), path),
-        )
+def _is_marked(column: str) -> pl.Expr:
+    """Whether a column of marks "may be mine" is set in a row."""
+    return ~pl.col(column).fill_null("").str.strip_chars().str.to_lowercase().is_in(_NOT_MARKED)
 
 
 def _labelled(export: Export, path: Path) -> pl.DataFrame:
@@ -221,25 +239,14 @@ def _labelled(export: Export, path: Path) -> pl.DataFrame:
     return rows.filter(~export.inputs.select(empty.alias("empty"))["empty"])
 
 
-def _require_fields(names: list[str], path: Path) -> None:
+def _require_fields(names: Sequence[str], path: Path) -> None:
     missing = [name for name in (STUDY, TASK) if name not in names]
     if missing:
         raise InputError(
             f"holds no tasks of a study: the field '{missing[0]}' of the files of 'merilo study export' is missing "
-            f"(there are: {listed(names)})",
+            f"(there are: {listed([*names])})",
             file=shown(path),
         )
-
-
-def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Answers, with the guide's option in place of the answers that are marked "may be mine"."""
-    key = ["row", "page", TASK]
-    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(_NOT_MARKED)
-    marked = marks.filter(pl.col("answer").is_not_null() & set_).with_columns(
-        pl.lit(MAY_BE_MINE).alias("answer")
-    )
-    rest = rows.join(marked, on=key, how="anti", nulls_equal=True, maintain_order="left")
-    return pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
 
 
 def _pages_laid_open(table: FileTable) -> list[Export]:
@@ -266,25 +273,20 @@ def _pages_laid_open(table: FileTable) -> list[Export]:
         if absent:
             raise InputError("there is no such column", file=table.file, field=absent[0])
         own = data.select(*page, *(pl.col(old).alias(new) for old, new in names.items()))
-        mine = f"Answer.{MINE}_{place}"
-        if mine in data.columns:
-            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(_NOT_MARKED)
-            answer = pl.when(marked).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col(f"Answer.{ANSWER}"))
-            own = (
-                own.with_columns(data[mine].alias("mark"))
-                .with_columns(answer.alias(f"Answer.{ANSWER}"))
-                .drop("mark")
-            )
-        exports.append(TABLE_FORMS["mturk"].read(replace(table, data=own), _ANSWER))
+        if (mine := f"Answer.{MINE}_{place}") in data.columns:
+            answer = pl.when(_is_marked("mark")).then(pl.lit(MAY_BE_MINE)).otherwise(f"Answer.{ANSWER}")
+            own = own.with_columns(data[mine].alias("mark"))
+            own = own.with_columns(answer.alias(f"Answer.{ANSWER}")).drop("mark")
+        exports.append(TABLE_FORMS["mturk"].read(replace(table, data=own), Reading(answer=(ANSWER,))))
     return exports
 
 
 def _arm(rows: pl.DataFrame, arms: Mapping[str, str], path: Path) -> str:
     """The group of annotators that a file's rows belong to; every row must be of the same one."""
-    if not rows.height:
+    studies = rows.select(STUDY, "row").unique(STUDY, keep="first", maintain_order=True).rows()
+    if not studies:
         raise DataError("has no answers", file=shown(path))
-    first: str | None = None
-    for study, row in rows.select(STUDY, "row").unique(STUDY, keep="first", maintain_order=True).iter_rows():
+    for study, row in studies:
         if study not in arms:
             what = "has no id of a study" if study is None else f"belongs to {shortened(study)}"
             raise DataError(
@@ -293,14 +295,14 @@ def _arm(rows: pl.DataFrame, arms: Mapping[str, str], path: Path) -> str:
                 row=row,
                 field=STUDY,
             )
-        if first is not None:
-            raise DataError(
-                f"answers a task of the arm '{arms[study]}', and the rows before it tasks of '{arms[first]}'",
-                file=shown(path),
-                row=row,
-            )
-        first = study
-    return arms[cast("str", first)]
+    if len(studies) > 1:
+        (first, _), (second, row) = studies[:2]
+        raise DataError(
+            f"answers a task of the arm '{arms[second]}', and the rows before it tasks of '{arms[first]}'",
+            file=shown(path),
+            row=row,
+        )
+    return arms[studies[0][0]]
 
 
 def as_given(answer: str | None) -> str | None:
@@ -312,3 +314,77 @@ def as_given(answer: str | None) -> str | None:
     if not bare:
         return None
     return MAY_BE_MINE if bare in SKIP_OWN.values() else answer
+
+
+#: The fields of an answer that its seal is made of, in their order; all are texts.
+SEALED: Final = ("study", "task", "answer", "mine", "respondent", "page", "started", "submitted")
+SEAL: Final = "seal"
+
+_OFFSET, _PRIME, _RANGE = 0xCBF29CE484222325, 0x100000001B3, 2**64
+
+
+def page_key(secret: bytes, respondent: str, task: str) -> str:
+    """Return the key of a task on the page of a respondent.
+
+    Args:
+        secret: the key of the study's ids.
+        respondent: the place, or the expert whom the page is for.
+        task: the task's id.
+    """
+    words = f"{respondent}\x1f{task}".encode()
+    return blake2b(words, key=secret, digest_size=12, person=b"merilo page").hexdigest()
+
+
+def seal(key: str, fields: Sequence[str], before: str) -> str:
+    """Return the seal of an answer, as the page computes it: FNV-1a with 64 bits.
+
+    Args:
+        key: the key of its task.
+        fields: the values of `SEALED`.
+        before: the seal of the answer before it; empty for the first one.
+
+    Example:
+        >>> seal("", [], "")
+        'af63d24c8601db8e'
+    """
+    value = _OFFSET
+    for byte in "\x1f".join((key, *fields, before)).encode("utf-8", "surrogatepass"):
+        value = (value ^ byte) * _PRIME % _RANGE
+    return f"{value:016x}"
+
+
+def page_copies(path: Path, secret: bytes) -> dict[str, str]:
+    """Check the seals of a file of a page; a file of anything else is not looked at.
+
+    Returns:
+        Respondent -> the browser's copy of the page. Empty if the file is not of a page.
+
+    Raises:
+        InputError: the file is no JSON.
+        DataError: an answer was changed, taken out or moved, or is of a task that the page does not have.
+    """
+    if path.suffix.lower() != ".json":
+        return {}
+    answers: Any = read_json(path)
+    if not (isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)):
+        return {}
+    if not any(SEAL in answer for answer in answers):
+        return {}
+    copies: dict[str, str] = {}
+    before = ""
+    for row, answer in enumerate(answers, start=1):
+        fields = [answer[name] for name in SEALED if isinstance(answer.get(name), str)]
+        if len(fields) < len(SEALED):
+            raise DataError("is no answer of a page", file=shown(path), row=row)
+        expected = seal(page_key(secret, answer["respondent"], answer["task"]), fields, before)
+        if answer.get(SEAL) != expected:
+            raise DataError(
+                f"the answer to task {shortened(answer['task'])}, or the one before it, was changed after the page "
+                "wrote it, or is of another page: ask for the file again",
+                file=shown(path),
+                row=row,
+                field=SEAL,
+            )
+        before = expected
+        copies[answer["respondent"]] = answer["page"].rpartition("-")[0]
+    return copies

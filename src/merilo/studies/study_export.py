@@ -1,27 +1,53 @@
-"""Export a study to a platform: the files of its tasks, for everybody or for each expert apart."""
+"""Export a study to a platform: Toloka, ABC Elementary, Label Studio, Mechanical Turk, or a plain table.
+
+No file shows a gold answer of the test. Text of a dataset is written as text everywhere, so no markup of it is run.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from pydantic_core import to_jsonable_python
 
-from merilo.atomic_write import new_folder, write_files
+from merilo.atomic_write import guarded_text, new_folder, write_files
+from merilo.datasets.rendering import Media
 from merilo.errors import DataError, InputError, OutputError, UsageError, argument
 from merilo.files import read_table, sha256
 from merilo.people.platforms import NAMES
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
+from merilo.studies.instruction import SKIP_OWN, instruction_html
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
-from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import author_field, expert_domains, in_domains, nothing_left, study_tasks
-from merilo.text import Language
+from merilo.studies.study_tasks import (
+    ANSWER,
+    MINE,
+    PATTERNS,
+    STUDY,
+    TASK,
+    AnswerForm,
+    MediaKind,
+    StudyTask,
+    expert_domains,
+    in_domains,
+    interleaved,
+    media_kind,
+    nothing_left,
+    pages,
+)
+from merilo.text import Language, Text
 from merilo.wording import listed
 
 #: What describes an exported folder.
@@ -77,19 +103,6 @@ class ExportedStudy:
         return content
 
 
-def arm_of(folder: StudyFolder, name: str | None) -> tuple[str, Arm]:
-    """Find a group of annotators in the plan: by its name, else `people`, else the only one.
-
-    Raises:
-        UsageError: the plan has no such group, or several and none is called `people`.
-    """
-    arms = folder.plan.arms
-    wanted = name or ("people" if "people" in arms or len(arms) != 1 else next(iter(arms)))
-    if wanted not in arms:
-        raise UsageError(f"the study has no arm '{wanted}', only {listed(list(arms))}", field=argument("arm"))
-    return wanted, arms[wanted]
-
-
 def export_study(
     folder: StudyFolder,
     platform: Platform,
@@ -125,26 +138,41 @@ def export_study(
             an expert wrote all items.
         OutputError: the folder exists or cannot be written.
     """
-    name, group = arm_of(folder, arm)
+    name, group = folder.arm(arm)
     if experts and not group.skip_own:
         raise UsageError(
             f"{argument('expert')} needs an arm with skip_own: true in study.yaml, and '{name}' has none"
         )
-    field = author_field(folder.items()) if group.skip_own else None
-    everybody = outgoing_study(folder, platform, name, language=language, media_url=media_url, authors=field)
+    if language is not None and language not in folder.plan.instruction:
+        raise UsageError(
+            f"the study has no instruction in '{language}', only in {listed(list(folder.plan.instruction))}",
+            field=argument("language"),
+        )
+    tasks = folder.tasks(name)
+    tests, solved, training = (
+        tuple(task for task in tasks if task.kind == kind) for kind in ("test", "control", "training")
+    )
+    everybody = Sheet(
+        folder=folder,
+        arm_name=name,
+        language="en" if (language or folder.plan.languages[0]) == "en" else "ru",
+        tests=tests,
+        controls=solved,
+        training=training,
+        media_url=media_url,
+    )
+    _refuse_unfit(everybody, platform)
+    field = tests[0].author_field if group.skip_own else None
     sheets: list[ExportedSheet] = []
     texts: dict[str, bytes] = {}
     cut = _cut(everybody, experts, domains, known=field is not None)
-    for number, (outgoing, chosen, left_out) in enumerate(cut, start=1):
-        place = _subfolder(number, outgoing.respondent or "-".join(chosen))
-        files = PLATFORM_FILES[platform](outgoing)
+    for number, (sheet, chosen, left_out) in enumerate(cut, start=1):
+        place, whose = _subfolder(number, sheet.respondent or "-".join(chosen)), sheet.respondent
+        files = PLATFORM_FILES[platform](sheet)
         texts |= {Path(place, file).as_posix(): text.encode() for file, text in files.items()}
-        whose, tests = outgoing.respondent, len(outgoing.tests)
-        sheets.append(ExportedSheet(place, whose, tests, left_out, chosen, tuple(files)))
-    controls = 0 if everybody.dialogue else len(everybody.controls)
-    export = ExportedStudy(
-        platform, name, group.overlap, controls, len(everybody.training), tuple(sheets), field
-    )
+        sheets.append(ExportedSheet(place, whose, len(sheet.tests), left_out, chosen, tuple(files)))
+    controls = 0 if everybody.dialogue else len(solved)
+    export = ExportedStudy(platform, name, group.overlap, controls, len(training), tuple(sheets), field)
     described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **export.to_dict()}
     if force:
         _refuse_filled(out)
@@ -170,55 +198,10 @@ def _refuse_filled(out: Path) -> None:
             raise OutputError("has answers: import it, or export to another folder", file=path)
 
 
-def outgoing_study(
-    folder: StudyFolder,
-    platform: Platform,
-    name: str,
-    *,
-    language: str | None = None,
-    media_url: str = "",
-    authors: str | None = None,
-) -> Outgoing:
-    """Return the tasks of a group of annotators as a platform shows them.
-
-    Args:
-        folder: the study.
-        platform: the platform.
-        name: the group of annotators.
-        language: the language of the instruction; by default, the first of the plan.
-        media_url: the address of the folder `samples/`.
-        authors: the field of `meta` that names the authors of an item; by default, authors are not known.
-
-    Raises:
-        UsageError: the plan has no such language.
-        DataError: the platform cannot show the tasks, or an item cannot be rendered.
-    """
-    arm = folder.plan.arms[name]
-    tasks = study_tasks(folder, author_field=authors, arm=arm)
-    chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
-    if language is not None and language not in folder.plan.instruction:
-        raise UsageError(
-            f"the study has no instruction in '{language}', only in {listed(list(folder.plan.instruction))}",
-            field=argument("language"),
-        )
-    outgoing = Outgoing(
-        study=tasks.ids.study(name),
-        folder=folder,
-        arm=arm,
-        language=chosen,
-        tests=tasks.tests,
-        controls=tasks.controls,
-        training=tasks.training,
-        media_url=media_url,
-    )
-    _refuse_unfit(outgoing, platform)
-    return outgoing
-
-
-def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
-    if not outgoing.tests:
+def _refuse_unfit(sheet: Sheet, platform: Platform) -> None:
+    if not sheet.tests:
         raise DataError("the study has no items to export")
-    if outgoing.dialogue and platform not in {"abc", "table"}:
+    if sheet.dialogue and platform not in {"abc", "table"}:
         raise DataError(
             f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows "
             f"tasks in any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "
@@ -227,8 +210,8 @@ def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
 
 
 def _cut(
-    everybody: Outgoing, experts: Sequence[str], domains: Sequence[str], *, known: bool
-) -> list[tuple[Outgoing, tuple[str, ...], int]]:
+    everybody: Sheet, experts: Sequence[str], domains: Sequence[str], *, known: bool
+) -> list[tuple[Sheet, tuple[str, ...], int]]:
     """Return the tasks of each expert without their own items, else those of each domain, else all.
 
     With their domains, and the number of items that were left out.
@@ -254,7 +237,7 @@ def _cut(
     return sheets or [(everybody, (), 0)]
 
 
-def _known_of(sheet: Outgoing, domains: Sequence[str]) -> Outgoing:
+def _known_of(sheet: Sheet, domains: Sequence[str]) -> Sheet:
     """Return a sheet with the control and training items of its domains, without control items of its expert."""
     controls, training = (in_domains(tasks, domains) for tasks in (sheet.controls, sheet.training))
     foreign = tuple(task for task in controls if sheet.respondent not in task.authors)
@@ -265,3 +248,336 @@ def _subfolder(number: int, whose: str) -> str:
     """The folder of a sheet; a name of a person or a domain keeps only letters and digits."""
     name = re.sub(r"[^\w]+", "-", whose).strip("-")[:40]
     return f"{number:02d}-{name or 'expert'}" if whose else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """The tasks of a group of annotators as a platform shows them, to everybody or to one expert.
+
+    Attributes:
+        folder: the study.
+        arm_name: the group.
+        language: the language of the instruction and of the page.
+        tests: the items of the test.
+        controls: the control items.
+        training: the training items.
+        media_url: the address of the folder `samples/`; empty if media keep their paths.
+        respondent: the expert whom the sheet is for; empty if anybody may answer.
+    """
+
+    folder: StudyFolder
+    arm_name: str
+    language: Language
+    tests: tuple[StudyTask, ...]
+    controls: tuple[StudyTask, ...] = ()
+    training: tuple[StudyTask, ...] = ()
+    media_url: str = ""
+    respondent: str = ""
+
+    @property
+    def arm(self) -> Arm:
+        """The group in the plan."""
+        return self.folder.plan.arms[self.arm_name]
+
+    @cached_property
+    def study(self) -> str:
+        """The id of the study and the group, which every task carries."""
+        return self.folder.arm_id(self.arm_name)
+
+    @cached_property
+    def instruction(self) -> str:
+        """The instruction as HTML without scripts."""
+        return instruction_html(self.folder.instruction(self.language), self.arm, self.language)
+
+    @property
+    def mine(self) -> str:
+        """The text of the option "skip the question, because I may have written it"; empty without the option."""
+        return SKIP_OWN[self.language] if self.arm.skip_own else ""
+
+    @cached_property
+    def mixed(self) -> list[StudyTask]:
+        """The items of the test with control items between them at regular intervals; a dialogue is not interrupted."""
+        return interleaved(self.tests, () if self.dialogue else self.controls)
+
+    @cached_property
+    def dialogue(self) -> bool:
+        """Whether the items are turns of dialogues, which one person answers in order."""
+        return any(task.dialogue for task in self.tests)
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        """The form of answer that the interface offers: the tasks' own, or free text if they differ."""
+        forms = {task.form for task in (*self.tests, *self.controls)}
+        return forms.pop() if len(forms) == 1 else "text"
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels to choose from, with the option "may be mine" at the end; empty for open answers."""
+        if self.form != "labels":
+            return ()
+        labels = tuple(dict.fromkeys(label for task in self.tests for label in task.labels))
+        return (*labels, self.mine) if self.mine else labels
+
+    @cached_property
+    def media(self) -> dict[str, MediaKind]:
+        """The media fields of the tasks: field -> kind."""
+        tasks = (*self.tests, *self.controls, *self.training)
+        return {shown.field: media_kind(shown.path) for task in tasks for shown in task.media}
+
+    def feedback(self, task: StudyTask) -> str:
+        """Return what is said after a wrong answer to a training item."""
+        answer = Text("The right answer: {answer}", answer=task.first_known or "")
+        return task.hint or answer.in_language(self.language)
+
+    def shown(self, task: StudyTask) -> dict[str, str]:
+        """The fields of a task that annotators see, by name: the ids, the prompt, the addresses of media."""
+        addresses = {media.field: self._address(media) for media in task.media}
+        return {
+            STUDY: self.study,
+            TASK: task.id,
+            "prompt": task.prompt,
+            **{f"media_{field}": addresses.get(field, "") for field in self.media},
+        }
+
+    def _address(self, media: Media) -> str:
+        return f"{self.media_url.rstrip('/')}/{media.path}" if self.media_url else media.path
+
+
+@cache
+def study_templates() -> Environment:
+    """Return the templates; the filter `cell` escapes a text for a cell of Mechanical Turk."""
+    environment = Environment(
+        loader=PackageLoader("merilo.studies"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = mturk_cell
+    return environment
+
+
+def mturk_cell(text: str) -> Markup:
+    """Return a text as HTML for a cell of the batch of Mechanical Turk.
+
+    Example:
+        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
+        True
+    """
+    escaped = escape(text).replace("$", Markup("&#36;")).replace("\r\n", "\n").replace("\n", Markup("<br>"))
+    return Markup("").join(
+        letter if ord(letter) < 0x10000 else Markup(f"&#{ord(letter)};")  # noqa: S704 - a number
+        for letter in map(Markup, escaped)
+    )
+
+
+def _page(name: str, sheet: Sheet, **values: object) -> str:
+    def said(text: str, **fields: Any) -> str:  # noqa: ANN401 - whatever a sentence counts or names
+        return Text(text, **fields).in_language(sheet.language)
+
+    template = study_templates().get_template(f"{name}.j2")
+    return template.render({"sheet": sheet, "_": said, "instruction": sheet.instruction, **values})
+
+
+def _pages(sheet: Sheet) -> dict[str, str]:
+    """Return the instruction as a page, and the training items with the right answer folded below each of them."""
+    training = {"training.html": _page("training.html", sheet)} if sheet.training else {}
+    return {"instruction.html": _page("page.html", sheet), **training}
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], delimiter: str, end: str = "\n") -> str:
+    """Return a table as text; a field with a line break, a delimiter or a quotation mark is put in quotation marks."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator=end).writerows([header, *rows])
+    return text.getvalue()
+
+
+def _toloka_files(sheet: Sheet) -> dict[str, str]:
+    """Return the files of a Toloka project by name.
+
+    `project.json` has the fields of the platform's project: the instruction as HTML, the specifications of
+    input and output, and the interface for the Template Builder.
+
+    `tasks.tsv` holds the known answers of control items in `GOLDEN:answer`, because the platform checks
+    people with them and does not show them; the items of the test have no known answer there.
+    """
+    files = {
+        "tasks.tsv": _toloka_table(sheet, sheet.mixed),
+        "instruction.html": sheet.instruction,
+        "project.json": indented(_toloka_project(sheet)) + "\n",
+    }
+    if sheet.training:
+        files["training.tsv"] = _toloka_table(sheet, sheet.training)
+    return files
+
+
+def _toloka_table(sheet: Sheet, tasks: Sequence[StudyTask]) -> str:
+    header = [*(f"INPUT:{name}" for name in sheet.shown(tasks[0])), "GOLDEN:answer", "HINT:text"]
+    hints = (sheet.feedback(task) if task.kind == "training" else "" for task in tasks)
+    rows = (
+        [*sheet.shown(task).values(), task.first_known or "", hint]
+        for task, hint in zip(tasks, hints, strict=True)
+    )
+    return _table(header, rows, "\t")
+
+
+def _toloka_project(sheet: Sheet) -> dict[str, Json]:
+    beside = bool(sheet.mine) and sheet.form != "labels"
+    media: dict[str, Json] = {f"media_{name}": {"type": "string", "required": False} for name in sheet.media}
+    inputs: dict[str, Json] = {
+        STUDY: {"type": "string", "required": True, "hidden": True},
+        TASK: {"type": "string", "required": True, "hidden": True},
+        "prompt": {"type": "string", "required": True},
+        **media,
+    }
+    answer: dict[str, Json] = {"type": "string", "required": not beside}
+    if sheet.labels:
+        answer["allowed_values"] = [*sheet.labels]
+    outputs: dict[str, Json] = {ANSWER: answer}
+    if beside:
+        outputs[MINE] = {"type": "boolean", "required": False}
+    shown: list[Json] = [{"type": "view.text", "content": _data("input", "prompt")}]
+    shown += [
+        {"type": f"view.{kind}", "url": _data("input", f"media_{name}")} for name, kind in sheet.media.items()
+    ]
+    config: dict[str, Json] = {
+        "view": {"type": "view.list", "items": [*shown, *_toloka_fields(sheet, beside=beside)]},
+        "plugins": [{"type": "plugin.toloka", "layout": {"kind": "scroll", "taskWidth": 700}}],
+    }
+    return {
+        "public_name": sheet.folder.plan.study,
+        "public_description": sheet.folder.plan.study,
+        "public_instructions": sheet.instruction,
+        "task_spec": {
+            "input_spec": inputs,
+            "output_spec": outputs,
+            "view_spec": {"type": "tb", "config": json.dumps(config, ensure_ascii=False)},
+        },
+        "assignments_issuing_type": "AUTOMATED",
+    }
+
+
+def _toloka_fields(sheet: Sheet, *, beside: bool) -> list[Json]:
+    """The field of the answer and, beside an open answer, the mark "may be mine" that makes the answer needless."""
+    data = _data("output", ANSWER)
+    field: dict[str, Json] = {"data": data, "label": Text("Answer").in_language(sheet.language)}
+    needed: Json = {"type": "condition.required", "data": data}
+    if sheet.labels:
+        field["type"] = "field.radio-group"
+        field["options"] = [{"label": label, "value": label} for label in sheet.labels]
+    elif sheet.form in PATTERNS:
+        field["type"] = "field.text"
+        schema: Json = {"type": "string", "pattern": f"^{PATTERNS[sheet.form]}$"}
+        pattern: Json = {"type": "condition.schema", "data": data, "schema": schema}
+        needed = {"type": "condition.all", "conditions": [needed, pattern]}
+    else:
+        field["type"] = "field.textarea"
+    if not beside:
+        return [{**field, "validation": needed}]
+    marked: Json = {"type": "condition.equals", "data": _data("output", MINE), "to": True}
+    mark: Json = {"type": "field.checkbox", "data": _data("output", MINE), "label": sheet.mine}
+    return [{**field, "validation": {"type": "condition.any", "conditions": [needed, marked]}}, mark]
+
+
+def _data(side: str, name: str) -> dict[str, Json]:
+    return {"type": f"data.{side}", "path": name}
+
+
+def _abc_files(sheet: Sheet) -> dict[str, str]:
+    """Return the files of an ABC Elementary project by name.
+
+    `tasks.tsv` has a row for each task or, if the items are turns of dialogues, a row for each dialogue with
+    a JSON list in `INPUT:dialog`. It holds no known answer; an import takes those of control items from the study.
+    """
+    if sheet.dialogue:
+        dialogues = (list(turns) for _, turns in groupby(sheet.tests, key=lambda task: task.dialogue))
+        rows = [[json.dumps([*map(sheet.shown, turns)], ensure_ascii=False)] for turns in dialogues]
+        return {"tasks.tsv": "\ufeff" + _table(["INPUT:dialog"], rows, "\t"), **_pages(sheet)}
+    labels = {"labels": json.dumps(sheet.labels, ensure_ascii=False)} if sheet.labels else {}
+    shown = [{**sheet.shown(task), **labels} for task in sheet.mixed]
+    table = _table([f"INPUT:{name}" for name in shown[0]], ([*row.values()] for row in shown), "\t")
+    return {"tasks.tsv": "\ufeff" + table, **_pages(sheet)}
+
+
+#: The columns that a respondent or another platform fills in.
+_FILLED: Final = ("respondent", ANSWER, "page", "started", "submitted", "seconds", "reward")
+
+
+def _csv_files(sheet: Sheet) -> dict[str, str]:
+    """Return the files of a plain study by name.
+
+    `tasks.csv` has a row for each task and empty columns for the answers. It begins with a byte-order mark, so that
+    spreadsheets read it as UTF-8, and holds no known answer.
+    """
+    empty = dict.fromkeys((*_FILLED, MINE) if sheet.mine and not sheet.labels else _FILLED, "")
+    labels = {"labels": " | ".join(sheet.labels)} if sheet.labels else {}
+    rows = []
+    for number, page in enumerate(pages(sheet.mixed, sheet.arm.items_per_page), start=1):
+        for task in page:
+            shown = {name: guarded_text(text) for name, text in {**sheet.shown(task), **labels}.items()}
+            rows.append({**shown, **empty, "respondent": sheet.respondent, "page": str(number)})
+    table = _table([*rows[0]], ([*row.values()] for row in rows), ",", "\r\n")
+    return {"tasks.csv": "\ufeff" + table, **_pages(sheet)}
+
+
+def _label_studio_files(sheet: Sheet) -> dict[str, str]:
+    """Return the files of a Label Studio project by name.
+
+    `tasks.json` holds no known answer, because the community edition checks nobody with them and shows all
+    data of a task. The element `Text` of the labelling configuration shows a prompt as text, so no markup of it is
+    run. Labels of one sign are their own keys: by default, Label Studio numbers the options, so key 1 would choose 0.
+    """
+    tasks: list[Json] = [{"data": {**sheet.shown(task)}} for task in sheet.mixed]
+    labels = [label for label in sheet.labels if label != sheet.mine]
+    keys = all(len(label) == 1 and label.isascii() and label.isalnum() for label in labels)
+    return {
+        "tasks.json": indented(tasks) + "\n",
+        "labels.xml": _page("label_studio.xml", sheet, keys=labels if keys else []),
+        **_pages(sheet),
+        "instruction.html": sheet.instruction,
+    }
+
+
+def _mturk_files(sheet: Sheet) -> dict[str, str]:
+    """Return the files of a Mechanical Turk project by name: the CSV of a batch and its HTML layout.
+
+    Mechanical Turk puts the cells of the CSV into the layout as HTML. Every cell is therefore written as HTML
+    that shows a text: markup characters, the dollar sign of placeholders and characters that the platform's
+    CSV cannot hold are character references.
+
+    A page (HIT) is a row of the CSV and shows `items_per_page` tasks. If the last page is shorter, it has a
+    CSV and a layout of its own. No file holds a known answer: a browser would show it.
+    """
+    files = _pages(sheet)
+    instruction = files.pop("instruction.html") and sheet.instruction.replace("$", "&#36;")
+    whole = pages(sheet.mixed, sheet.arm.items_per_page)
+    for size in dict.fromkeys(map(len, whole)):
+        mark, pattern = "" if size == len(whole[0]) else f"-{size}", PATTERNS.get(sheet.form)
+        cells = [_mturk_cells(sheet, page) for page in whole if len(page) == size]
+        files[f"tasks{mark}.csv"] = _table([*cells[0]], ([*row.values()] for row in cells), ",")
+        files[f"layout{mark}.html"] = _page(
+            "mturk.html", sheet, size=size, instruction=instruction, pattern=pattern
+        )
+    return files
+
+
+def _mturk_cells(sheet: Sheet, page: Sequence[StudyTask]) -> dict[str, str]:
+    """Return the cells of a page by the names of their columns."""
+    cells = {
+        f"{name}_{place}": mturk_cell(text)
+        for place, task in enumerate(page, start=1)
+        for name, text in sheet.shown(task).items()
+        if name != STUDY
+    }
+    return {STUDY: sheet.study, **cells}
+
+
+#: Platform -> what writes its files by name.
+PLATFORM_FILES: Final[Mapping[Platform, Callable[[Sheet], dict[str, str]]]] = {
+    "toloka": _toloka_files,
+    "abc": _abc_files,
+    "label-studio": _label_studio_files,
+    "mturk": _mturk_files,
+    "table": _csv_files,
+}

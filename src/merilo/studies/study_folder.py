@@ -1,16 +1,20 @@
-"""A study's folder: the plan, the files that it names, and the record of a frozen plan with every later difference."""
+"""A study's folder: the plan, the files that it names, its tasks, and the record of a frozen plan."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
+from hashlib import blake2b
+from hashlib import sha256 as sha256_of
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
+
+from pydantic_core import from_json, to_jsonable_python
 
 from merilo.atomic_write import unguarded_text, write_text
 from merilo.datasets import dataset
@@ -18,7 +22,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError, argument
 from merilo.files import sha256
-from merilo.items import Item, entry_of, read_split
+from merilo.items import Item, entry_of, item_of, read_split
 from merilo.records import Object, Record
 from merilo.strict_json import Json, indented
 from merilo.studies.plan_file import plan_path, read_lined_yaml, read_plan
@@ -29,9 +33,12 @@ from merilo.studies.plan_types import (
     STUDY_FILE,
     TRAINING_FILE,
     WEIGHTS_FILE,
+    Arm,
     Study,
 )
+from merilo.studies.study_tasks import StudyTask, TaskKind, author_field
 from merilo.version import __version__
+from merilo.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class ItemWeight:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StudyFolder:
     """A study's folder with its plan; the files are read when they are asked for.
 
@@ -72,21 +79,75 @@ class StudyFolder:
         except UsageError as error:
             raise InputError(error.marked, file=plan_path(self.path), field="dataset") from error
 
+    def arm(self, name: str | None) -> tuple[str, Arm]:
+        """Find a group of annotators: by its name, else `people`, else the only one.
+
+        Raises:
+            UsageError: the plan has no such group, or several and none is called `people`.
+        """
+        arms = self.plan.arms
+        wanted = name or ("people" if "people" in arms or len(arms) != 1 else next(iter(arms)))
+        if wanted not in arms:
+            raise UsageError(
+                f"the study has no arm '{wanted}', only {listed(list(arms))}", field=argument("arm")
+            )
+        return wanted, arms[wanted]
+
     def items(self) -> list[Item]:
         """Read the items that annotators answer.
 
         Raises:
             InputError: the file cannot be read as items; the message names the line or the item.
         """
-        return list(read_split(self.path / ITEMS_FILE))
+        return _read_items(self.path / ITEMS_FILE)
 
     def controls(self) -> list[Item]:
         """Read the control items as `items` does; an empty list without controls."""
-        return list(read_split(self.path / CONTROLS_FILE)) if self.plan.controls else []
+        return _read_items(self.path / CONTROLS_FILE) if self.plan.controls else []
 
     def training(self) -> list[Item]:
         """Read the training items as `items` does; an empty list without training."""
-        return list(read_split(self.path / TRAINING_FILE)) if self.plan.training else []
+        return _read_items(self.path / TRAINING_FILE) if self.plan.training else []
+
+    def tasks(self, arm: str | None = None) -> tuple[StudyTask, ...]:
+        """Read the items as people are asked them: those of the test, then control items, then training items.
+
+        Annotators see the ids of their tasks, so an id must not tell which tasks are control items.
+
+        Args:
+            arm: the group of annotators, whose domains and time limits the tasks have; none by default.
+
+        Raises:
+            InputError: a file of the study cannot be read.
+        """
+        declared, items, group = self.declared(), self.items(), self.plan.arms[arm] if arm else None
+        authors = author_field(items)
+        kinds: tuple[tuple[TaskKind, list[Item], str | None], ...] = (
+            ("test", items, authors),
+            ("control", self.controls(), authors),
+            ("training", self.training(), None),
+        )
+        return tuple(
+            StudyTask(self._digest(kind, str(place))[:12], item, kind, declared, group, field)
+            for kind, solved, field in kinds
+            for place, item in enumerate(solved)
+        )
+
+    def arm_id(self, arm: str) -> str:
+        """Return the id of the study and a group on platforms, by which an import knows rows of another study."""
+        return f"study-{self._digest('study', arm)[:10]}"
+
+    @cached_property
+    def key(self) -> bytes:
+        """The key of all ids: of the study's name and seed, and of its items with their answers, which nobody has."""
+        words = json.dumps([self.plan.study, self.plan.seed])
+        key = blake2b(words.encode(), digest_size=32, person=b"merilo study")
+        for name in (ITEMS_FILE, CONTROLS_FILE) if self.plan.controls else (ITEMS_FILE,):
+            key.update(name.encode() + (self.path / name).read_bytes())
+        return key.digest()
+
+    def _digest(self, *words: str) -> str:
+        return blake2b("\x1f".join(words).encode(), key=self.key, digest_size=16).hexdigest()
 
     def instruction(self, language: str) -> str:
         """Read the instruction in Markdown.
@@ -144,6 +205,16 @@ def open_study(path: Path) -> StudyFolder:
     return StudyFolder(plan_path(path).parent, read_plan(path))
 
 
+def _read_items(path: Path) -> list[Item]:
+    """Read a file of items, the common case fast; the strict reader names the fault of any other file."""
+    try:
+        lines = path.read_bytes().splitlines()
+        items = [item_of(from_json(line, cache_strings="keys"), file=path, where="") for line in lines]
+    except (OSError, ValueError, InputError):
+        items = []
+    return items if items and len({item.id for item in items}) == len(items) else list(read_split(path))
+
+
 def item_lines(items: Iterable[Item], declared: Dataset) -> str:
     """Serialise items as JSON Lines, each with its prompt for whoever reads the file.
 
@@ -181,8 +252,7 @@ class FrozenPlan(Record):
     plan: Object
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChange:
+class PlanChange(Record):
     """A difference from the frozen plan.
 
     Attributes:
@@ -195,7 +265,7 @@ class PlanChange:
     what: str
     frozen: str | None
     now: str | None
-    decision: bool = True
+    decision: bool
 
     def __str__(self) -> str:
         if self.frozen is None:
@@ -229,7 +299,7 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
         stamped = date.fromisoformat(day).isoformat() if day is not None else date.today().isoformat()
     except ValueError:
         raise UsageError(f"{argument('date')} takes a date such as 2026-11-22, not '{day}'") from None
-    files = {name: sha256(study.path / name) for name in planned_files(study)}
+    files = {name: sha256(study.path / name) for name in _planned_files(study)}
     frozen = FrozenPlan(
         date=stamped, hash=combined_hash(files), merilo=__version__, files=files, plan=_content(study.path)
     )
@@ -237,7 +307,7 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
     return frozen
 
 
-def planned_files(study: StudyFolder) -> list[str]:
+def _planned_files(study: StudyFolder) -> list[str]:
     """List the files that the plan consists of, `study.yaml` first."""
     plan = study.plan
     names = [STUDY_FILE, ITEMS_FILE, WEIGHTS_FILE, *plan.instruction.values()]
@@ -251,7 +321,7 @@ def planned_files(study: StudyFolder) -> list[str]:
 def combined_hash(files: Mapping[str, str]) -> str:
     """Return one hash for several files: the SHA-256 of lines `HASH  NAME`, sorted by name."""
     lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return sha256_of(lines.encode()).hexdigest()
 
 
 def read_frozen(folder: Path) -> FrozenPlan | None:
@@ -274,27 +344,29 @@ def read_frozen(folder: Path) -> FrozenPlan | None:
 def changes_since_freeze(folder: Path) -> list[PlanChange]:
     """List what differs from the frozen plan: keys of `study.yaml`, then other files. Comments do not count.
 
+    Returns:
+        The differences; none if the plan was not frozen.
+
     Raises:
-        InputError: the plan is not frozen, or a file cannot be read.
+        InputError: the record or a file cannot be read.
     """
     frozen = read_frozen(folder)
     if frozen is None:
-        raise InputError(
-            "is missing: the plan was not frozen (merilo study freeze)", file=folder / FROZEN_FILE
+        return []
+    files = [name for name in frozen.files if name != STUDY_FILE]
+    before = dict(_leaves(frozen.plan)) | {name: frozen.files[name][:12] for name in files}
+    now = dict(_leaves(_content(folder)))
+    now |= {name: sha256(folder / name)[:12] for name in files if (folder / name).is_file()}
+    return [
+        PlanChange(
+            what=key,
+            frozen=before.get(key),
+            now=now.get(key),
+            decision=key.partition(".")[0] not in OPEN_SECTIONS,
         )
-    before, now = dict(_leaves(frozen.plan)), dict(_leaves(_content(folder)))
-    changes = [
-        PlanChange(key, before.get(key), now.get(key), key.partition(".")[0] not in OPEN_SECTIONS)
-        for key in {**before, **now}
+        for key in before | now
         if before.get(key) != now.get(key)
     ]
-    for name, digest in frozen.files.items():
-        path = folder / name
-        if name != STUDY_FILE:
-            current = sha256(path) if path.is_file() else None
-            if current != digest:
-                changes.append(PlanChange(name, digest[:12], current and current[:12]))
-    return changes
 
 
 def refuse_changed(folder: StudyFolder) -> None:
@@ -319,17 +391,10 @@ def refuse_changed(folder: StudyFolder) -> None:
 
 
 def _content(folder: Path) -> dict[str, Json]:
+    """Return the content of `study.yaml` as JSON has it: YAML also knows dates, and keys that are not texts."""
     content = read_lined_yaml(folder / STUDY_FILE).content
-    return cast("dict[str, Json]", _plain(content)) if isinstance(content, dict) else {}
-
-
-def _plain(value: object) -> Json:
-    """Values as JSON has them: YAML also knows dates, and keys that are not texts."""
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+    plain: dict[str, Json] = to_jsonable_python(content) if isinstance(content, dict) else {}
+    return plain
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, str]]:

@@ -1,19 +1,13 @@
-"""The tasks of a study: items rendered for people by the renderer that makes the prompts of models.
-
-A task is known to a platform by an opaque id. Annotators see the ids of their tasks, so an id must not tell
-which tasks are control items. The ids are keyed digests, and the key depends on the gold answers, which
-annotators do not have.
-"""
+"""The items of a study as people are asked them, with the prompts that models get, and what files say of items."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from hashlib import blake2b
-from typing import Final, Literal, TypeAlias, cast
+from operator import itemgetter
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import (
@@ -26,18 +20,41 @@ from merilo.datasets.rendering import (
     template,
 )
 from merilo.errors import DataError, argument
-from merilo.items import Item, ItemId, entry_of
+from merilo.items import Item
 from merilo.strict_json import Json
 from merilo.studies.item_fields import value_of
 from merilo.studies.plan_types import Arm
-from merilo.studies.study_folder import StudyFolder
 from merilo.wording import listed
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]
 AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
 
+T = TypeVar("T")
+
+MediaKind: TypeAlias = Literal["image", "audio", "video"]
+
 #: Forms of answers to the questions of an exam, by the beginning of `meta.type`.
 _EXAM_FORMS: Final[dict[str, AnswerForm]] = {"multiple_choice": "set", "matching": "matching"}
+
+
+#: The fields of a task that hold the study's id and the task's id. Not `id`: Label Studio writes its own number there.
+STUDY: Final = "study"
+TASK: Final = "task"
+#: The fields of an answer on every platform: the answer, and the mark "I may have written this question" beside it.
+ANSWER: Final = "answer"
+MINE: Final = "mine"
+
+#: The pattern of the answers of a form, as JavaScript and Python read it.
+PATTERNS: Final[Mapping[AnswerForm, str]] = {
+    "number": r"\s*(?:-|−|–)?\d+([.,]\d+)?\s*",
+    "set": r"\s*\d+(\s*,\s*\d+)*\s*",
+    "matching": r"\s*\d+(\s*,\s*\d+)*\s*",
+}
+
+_SUFFIXES: Final[Mapping[str, MediaKind]] = {
+    **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a"), "audio"),
+    **dict.fromkeys((".mp4", ".webm", ".mov", ".avi"), "video"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +70,89 @@ class Option:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class StudyTask:
-    """One item as it is shown to people.
+    r"""An item of a study as people are asked it; what they see is computed when it is first needed.
 
     Attributes:
-        id: the task's id on every platform.
-        item: the item's id in the dataset.
+        id: the task's id on every platform, which tells neither the item nor its kind.
+        item: the item.
         kind: an item of the test, a control item or a training item.
-        prompt: the prompt, the same as that of models without shots; media files are named in angle brackets.
-        media: the pictures, sounds and films of the prompt.
-        form: what an answer looks like.
-        labels: the answers to choose from; empty for open answers.
-        options: the options in the order of their labels or numbers; empty if only the labels are known.
-        listed: the piece of the prompt that lists the options; empty if it names them elsewhere.
-        known: the known answer of a control or training item; `None` for an item of the test.
-        alternatives: the separator of several known answers in `known`; `None` if it is one answer.
-        hint: what is said after a wrong answer to a training item.
-        dialogue: the number of the dialogue that the item is a turn of, from 1; 0 if it is no turn.
-        turn: its place in the dialogue, from 1.
-        authors: who wrote the item, if the plan says which field of `meta` tells it.
-        domain: the domain of the item, if its field is given; otherwise empty.
-        seconds: the time limit; `None` without.
+        declared: the dataset.
+        arm: the group of annotators; `None` if any.
+        author_field: the field of `meta` that names the authors of an item; `None` if authorship is not known.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item = Item(1, "Balanced: {inputs}?", "( )", "1", {"id": 1})
+        >>> task = StudyTask("8f0c", item, "test", dataset("bps"))
+        >>> task.prompt, task.form, task.labels, task.known
+        ('Balanced: ( )?', 'labels', ('0', '1'), None)
+        >>> item = Item(1, "{premise}\n1. {choice1}\n2. {choice2}", {"premise": "A", "choice1": "B", "choice2": "C"})
+        >>> StudyTask("91ab", item, "test", dataset("parus")).options
+        (Option(sign='1', text='B'), Option(sign='2', text='C'))
     """
 
     id: str
-    item: ItemId
+    item: Item
     kind: TaskKind
-    prompt: str
-    media: tuple[Media, ...] = ()
-    form: AnswerForm = "text"
-    labels: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-    listed: str = ""
-    known: str | None = None
-    alternatives: str | None = None
-    hint: str | None = None
-    dialogue: int = 0
-    turn: int = 0
-    authors: tuple[str, ...] = ()
-    domain: str = ""
-    seconds: float | None = None
+    declared: Dataset
+    arm: Arm | None = None
+    author_field: str | None = None
+
+    @cached_property
+    def prompt(self) -> str:
+        """The prompt, the same as that of models without shots; media are named in angle brackets."""
+        return render(self.item, self.declared)
+
+    @cached_property
+    def media(self) -> tuple[Media, ...]:
+        """The pictures, sounds and films of the prompt."""
+        pieces = parts(self.item, self.declared) if self.declared.media else ()
+        return tuple(dict.fromkeys(part for part in pieces if isinstance(part, Media)))
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        """What an answer looks like."""
+        return form_of(self.item, self.declared)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The answers to choose from; empty for open answers."""
+        return offered_labels(self.item, self.declared)
+
+    @cached_property
+    def _options(self) -> tuple[tuple[Option, ...], str]:
+        return _listed_options(self)
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The options in the order of their labels or numbers; empty if only the labels are known."""
+        return self._options[0]
+
+    @property
+    def listed(self) -> str:
+        """The piece of the prompt that lists the options; empty if it names them elsewhere."""
+        return self._options[1]
+
+    @cached_property
+    def known(self) -> str | None:
+        """The known answer of a control or training item, with all alternatives; `None` for an item of the test.
+
+        Raises:
+            DataError: the item has no single answer.
+        """
+        if self.kind == "test":
+            return None
+        answer = one_answer(self.item.outputs)
+        if isinstance(answer, bool) or not isinstance(answer, str | int | float) or answer == "":
+            raise DataError(f"the {self.kind} item {self.item.id!r} has no known answer", field="outputs")
+        return str(answer).strip()
+
+    @property
+    def alternatives(self) -> str | None:
+        """The separator of several known answers in `known`; `None` if it is one answer."""
+        return alternatives_of(self.item, self.declared)
 
     @property
     def first_known(self) -> str | None:
@@ -102,161 +161,52 @@ class StudyTask:
             return self.known
         return self.known.split(self.alternatives, maxsplit=1)[0].strip()
 
+    @property
+    def hint(self) -> str | None:
+        """What is said after a wrong answer to a training item."""
+        hint = self.item.meta.get("hint")
+        return hint if isinstance(hint, str) and self.kind == "training" else None
 
-@dataclass(frozen=True)
-class TaskIds:
-    """The ids of a study's tasks.
+    @property
+    def dialogue(self) -> int:
+        """The number of the dialogue that the item is a turn of, from 1; 0 if it is no turn."""
+        return _number(self.item, "dialog_id")
 
-    Attributes:
-        name: the study's name.
-        seed: the study's seed.
-        items: the items of the test, with their gold answers.
-    """
+    @property
+    def turn(self) -> int:
+        """Its place in the dialogue, from 1; 0 if it is no turn."""
+        return _number(self.item, "question_id")
 
-    name: str
-    seed: int
-    items: tuple[Item, ...]
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Who wrote the item; empty if it is not known."""
+        return authors_of(self.item, self.author_field)
 
-    @cached_property
-    def key(self) -> bytes:
-        """The key of the ids; it changes with the study's name, its seed and its items."""
-        content = [self.name, self.seed, *(_plain(entry_of(item)) for item in self.items)]
-        return blake2b(
-            json.dumps(content, sort_keys=True).encode(), digest_size=32, person=b"merilo study"
-        ).digest()
+    @property
+    def domain(self) -> str:
+        """The domain of the item; empty if the plan names no field of domains."""
+        return domain_of(self.item, self.arm.domain if self.arm else None)
 
-    def study(self, arm: str) -> str:
-        """The id of the study on platforms.
-
-        An import knows by it the rows of another study and the group of annotators.
-        """
-        return f"study-{self._digest('study', arm)[:10]}"
-
-    def of(self, kind: TaskKind, item: Item) -> str:
-        """The id of a task: 12 hexadecimal digits that tell neither the kind nor the item's own id."""
-        return self._digest(kind, json.dumps([item.id, _plain(entry_of(item))], sort_keys=True))[:12]
-
-    def _digest(self, *words: str) -> str:
-        return blake2b("\x1f".join(words).encode(), key=self.key, digest_size=16).hexdigest()
+    @property
+    def seconds(self) -> float | None:
+        """The time limit; `None` without."""
+        return self.arm.seconds_for(self.item) if self.arm else None
 
 
-def _plain(entry: dict[str, Json]) -> Json:
-    return {name: entry[name] for name in ("instruction", "inputs", "outputs")} | {"meta": entry["meta"]}
-
-
-@dataclass(frozen=True, slots=True)
-class StudyTasks:
-    """All tasks of a study.
-
-    Attributes:
-        ids: the ids.
-        tests: the items of the test.
-        controls: the control items.
-        training: the training items.
-    """
-
-    ids: TaskIds
-    tests: tuple[StudyTask, ...]
-    controls: tuple[StudyTask, ...]
-    training: tuple[StudyTask, ...]
-
-
-def study_tasks(
-    folder: StudyFolder, *, author_field: str | None = None, arm: Arm | None = None
-) -> StudyTasks:
-    """Make the tasks of a study, in the order of its files.
-
-    Args:
-        folder: the study.
-        author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
-        arm: the group of annotators, whose plan names the field of domains and the time limits.
-
-    Raises:
-        InputError: a file of the study cannot be read.
-        DataError: an item cannot be rendered, or a control or training item has no known answer.
-    """
-    items, declared = folder.items(), folder.declared()
-    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(items))
-    return StudyTasks(
-        ids,
-        tuple(tasks_of(items, "test", declared, ids, author_field=author_field, arm=arm)),
-        tuple(tasks_of(folder.controls(), "control", declared, ids, author_field=author_field, arm=arm)),
-        tuple(tasks_of(folder.training(), "training", declared, ids, arm=arm)),
-    )
-
-
-def tasks_of(
-    items: Iterable[Item],
-    kind: TaskKind,
-    declared: Dataset,
-    ids: TaskIds,
-    *,
-    author_field: str | None = None,
-    arm: Arm | None = None,
-) -> list[StudyTask]:
-    """Make the tasks of items, in the order of the items.
-
-    Args:
-        items: the items.
-        kind: what they are in the study.
-        declared: the dataset.
-        ids: the ids of the study's tasks.
-        author_field: the field of `meta` that names the authors of an item.
-        arm: the group of annotators.
-
-    Raises:
-        DataError: an item has no file for a picture or sound, or a control or training item has no known answer.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> item = Item(1, "Balanced: {inputs}?", "( )", "1", {"id": 1})
-        >>> (task,) = tasks_of([item], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
-        >>> task.prompt, task.form, task.labels, task.known
-        ('Balanced: ( )?', 'labels', ('0', '1'), None)
-    """
-    tasks = []
-    for item in items:
-        prompt = render(item, declared)
-        media = [part for part in parts(item, declared) if isinstance(part, Media)] if declared.media else []
-        dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
-        hint, form = item.meta.get("hint"), form_of(item, declared)
-        options, listed = listed_options(item, declared, form, prompt)
-        task = StudyTask(
-            id=ids.of(kind, item),
-            item=item.id,
-            kind=kind,
-            prompt=prompt,
-            media=tuple(dict.fromkeys(media)),
-            form=form,
-            labels=offered_labels(item, declared),
-            options=options,
-            listed=listed,
-            known=None if kind == "test" else known_answer_of(item, kind),
-            alternatives=None if kind == "test" else alternatives_of(item, declared),
-            hint=hint if isinstance(hint, str) and kind == "training" else None,
-            dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
-            turn=turn + 1 if isinstance(turn, int) else 0,
-            authors=authors_of(item, author_field),
-            domain=domain_of(item, arm.domain if arm else None),
-            seconds=arm.seconds_for(item) if arm else None,
-        )
-        tasks.append(task)
-    return tasks
+def _number(item: Item, field: str) -> int:
+    value = item.meta.get(field)
+    return value + 1 if isinstance(value, int) else 0
 
 
 def form_of(item: Item, declared: Dataset) -> AnswerForm:
     """Return what an answer to an item looks like: the questions of an exam have several forms."""
-    answer = declared.answer
-    if answer.labels:
+    if declared.answer.labels:
         return "labels"
-    if answer.kind == "integer":
-        return "number"
-    if answer.kind == "program":
-        return "program"
     kind = item.meta.get("type")
     if "grade_norm" in declared.metrics and isinstance(kind, str):
         return next((form for start, form in _EXAM_FORMS.items() if kind.startswith(start)), "text")
-    return "text"
+    forms: dict[str, AnswerForm] = {"integer": "number", "program": "program"}
+    return forms.get(declared.answer.kind, "text")
 
 
 #: A line of an exam's question that lists an option under its number.
@@ -269,30 +219,14 @@ _END: Final = r"([;,.]?)[ \t]*$"
 _ANGLES: Final = re.compile(r"<\w+>")
 
 
-def listed_options(
-    item: Item, declared: Dataset, form: AnswerForm, prompt: str
-) -> tuple[tuple[Option, ...], str]:
-    r"""Return the options of an item, and the piece of its prompt that lists them.
+def _listed_options(task: StudyTask) -> tuple[tuple[Option, ...], str]:
+    """Return the options of an item, and the piece of its prompt that lists them.
 
     A list is found only where the template has it, or where it is one input of the item: a list inside a text that
-    is asked about lists no options.
-
-    Args:
-        item: the item.
-        declared: its dataset.
-        form: what an answer looks like.
-        prompt: the item's prompt.
-
-    Returns:
-        Options that have no fields and are named inside a sentence are not found; the piece is empty if options that
-        have fields are named there.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> asked = Item(1, "{premise}\n1. {choice1}\n2. {choice2}", {"premise": "A", "choice1": "B", "choice2": "C"})
-        >>> listed_options(asked, dataset("parus"), "labels", "A\n1. B\n2. C")
-        ((Option(sign='1', text='B'), Option(sign='2', text='C')), '1. B\n2. C')
+    is asked about lists no options. Options that have no fields and are named inside a sentence are not found; the
+    piece is empty if options that have fields are named there.
     """
+    item, declared, form = task.item, task.declared, task.form
     inputs = item.inputs if isinstance(item.inputs, dict) else {"": item.inputs}
     options: tuple[Option, ...] = ()
     listed = ""
@@ -302,7 +236,7 @@ def listed_options(
             if len(lines) > 1 and all(line and line[1] == str(at) for at, line in enumerate(lines, start=1)):
                 options, listed = tuple(Option(line[1], line[2].strip()) for line in lines if line), text
     elif form == "labels":
-        labels, by_label = offered_labels(item, declared), option_fields(declared)
+        labels, by_label = task.labels, option_fields(declared)
         fields = tuple(by_label[label] for label in labels if by_label)
         texts = tuple(shown_value(cast("Json", inputs.get(name))) for name in fields)
         if pieces := _pieces(template(item, declared), labels, fields):
@@ -314,7 +248,7 @@ def listed_options(
         options = tuple(map(Option, labels, texts)) if texts else ()
     if not all(option.text.strip() and not _ANGLES.search(option.text) for option in options):
         return (), ""
-    return (options, listed) if prompt.count(listed) == 1 else (options if form == "labels" else (), "")
+    return (options, listed) if task.prompt.count(listed) == 1 else (options if form == "labels" else (), "")
 
 
 @lru_cache(256)  # a dataset has few templates and many items
@@ -343,18 +277,6 @@ def one_answer(outputs: Json) -> Json:
         return outputs
     labels = {str(label) for label in outputs.values()}
     return labels.pop() if len(labels) == 1 else None
-
-
-def known_answer_of(item: Item, kind: TaskKind) -> str:
-    """Return the known answer of a control or training item, with all of its alternatives.
-
-    Raises:
-        DataError: the item has no single answer.
-    """
-    known = one_answer(item.outputs)
-    if isinstance(known, bool) or not isinstance(known, str | int | float) or known == "":
-        raise DataError(f"the {kind} item {item.id!r} has no known answer", field="outputs")
-    return str(known).strip()
 
 
 def alternatives_of(item: Item, declared: Dataset) -> str | None:
@@ -400,35 +322,33 @@ def nothing_left(tests: Sequence[StudyTask], name: str, chosen: Sequence[str]) -
     return DataError(f"the expert '{name}' wrote all items of {where}: no item is left to answer")
 
 
-def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:
-    """Return the form of answer that the interface of a project offers: the tasks' own, or free text if they differ."""
-    forms = {task.form for task in tasks}
-    return forms.pop() if len(forms) == 1 else "text"
-
-
-def interleaved(tests: Sequence[StudyTask], controls: Sequence[StudyTask]) -> list[StudyTask]:
+def interleaved(tests: Sequence[T], controls: Sequence[T]) -> list[T]:
     """Put control items between the items of the test at regular intervals; each control item once.
 
     Example:
-        >>> def task(name: str) -> StudyTask:
-        ...     return StudyTask(name, name, "test", name)
-        >>> [one.id for one in interleaved([task("a"), task("b"), task("c"), task("d")], [task("X"), task("Y")])]
+        >>> interleaved("abcd", "XY")
         ['a', 'X', 'b', 'c', 'Y', 'd']
     """
-    if not controls:
-        return list(tests)
-    placed: list[StudyTask] = []
-    taken = 0
-    for place, control in enumerate(controls):
-        until = (2 * place + 1) * len(tests) // (2 * len(controls))
-        placed += [*tests[taken:until], control]
-        taken = until
-    return [*placed, *tests[taken:]]
+    # A control item stands in the middle of its stretch of the test, before the item there.
+    places = [(2 * at + 1) * len(tests) // (2 * len(controls)) for at in range(len(controls))]
+    marked = [(place, 0, task) for place, task in zip(places, controls, strict=True)]
+    marked += [(place, 1, task) for place, task in enumerate(tests)]
+    return [task for _, _, task in sorted(marked, key=itemgetter(0, 1))]
 
 
-def pages(tasks: Sequence[StudyTask], size: int) -> list[list[StudyTask]]:
+def pages(tasks: Sequence[T], size: int) -> list[Sequence[T]]:
     """Split tasks into pages of `size` tasks; the last page may be shorter."""
-    return [list(tasks[start : start + size]) for start in range(0, len(tasks), size)]
+    return [tasks[start : start + size] for start in range(0, len(tasks), size)]
+
+
+def media_kind(path: str) -> MediaKind:
+    """Tell the kind of a medium by its file's name.
+
+    Example:
+        >>> media_kind("samples/1.WAV"), media_kind("samples/1.png")
+        ('audio', 'image')
+    """
+    return next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), "image")
 
 
 #: The fields of `meta` that usually name the authors of an item.
