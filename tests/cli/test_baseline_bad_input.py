@@ -50,7 +50,13 @@ BAD_POOLS: list[tuple[str | bytes, int, list[str]]] = [
     ("\t".join([*HEADER, *(f"HINT:{n}" for n in range(300_000))]) + "\n", 2, ["300009 columns; at most 10000"]),
     (toloka([*small_pool(), row("q1", "A", "", page="p")]), 2, ["row 27", "no annotator"]),
     (toloka([]), 1, ["none of the 0 rows has an answer"]),
-    (toloka([row("c", "A", f"w{person}", golden="A") for person in range(5)]), 1, ["there are no test items"]),
+    (toloka([row("c", "A", f"w{person}", golden="A") for person in range(5)]), 1, ["none of the 5 rows is an answer that counts (5 to control items)"]),
+    (toloka([row("q", "Skip: this may be mine", f"w{person}") for person in range(5)]), 1, ["(5 may be mine)"]),
+    (
+        toloka([row("q", "A", "w1"), row("c", "B", "w1", golden="A"), row("c", "A", "w2", golden="A")]),
+        1,
+        ["(2 to control items, 1 by excluded annotators)"],
+    ),
     (
         toloka([row(q, a, f"w{n}", golden=g) for q, a, g in (("q", "A", ""), ("c", "B", "A")) for n in range(5)]),
         1,

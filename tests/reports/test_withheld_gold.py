@@ -209,8 +209,12 @@ def test_a_comparison_with_closed_gold_is_unpaired_and_says_so(words: Path, tmp_
     assert "the gold answers are closed: give them with --data FILE, or compare a run" in refused.complaint
 
 
-@pytest.mark.parametrize("rule", ["agreed", "all"])
-def test_the_metadata_have_the_value_that_the_settings_choose(rule: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("rule", "items", "least"), [("agreed", "agreed", 5), ("all", "all", 5), ("agreed", "all", 20)])
+def test_the_metadata_have_the_value_that_the_settings_choose(
+    rule: str, items: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With too few items without a majority, the value on the others would tell theirs: it is that of all items."""
+    monkeypatch.setattr("merilo.baselines.withholding.LEAST_ITEMS", least)
     cards = tmp_path / "dataset"
     cards.mkdir()
     meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
@@ -219,12 +223,13 @@ def test_the_metadata_have_the_value_that_the_settings_choose(rule: str, tmp_pat
     folder = base(tmp_path, LABELS, "--min-votes", 5, "--max-low-agreement", 1, "--human-benchmark", rule)
     report(folder, tmp_path / "hb", "--cards", cards)
     content = json.loads((tmp_path / "hb" / "baseline.json").read_text(encoding="utf-8"))
-    chosen = content["by_majority_alone" if rule == "agreed" else "metrics"]["acc"]
-    assert content["by_majority_alone"]["acc"]["n"] < content["metrics"]["acc"]["n"] == ITEMS
-    assert (content["human_benchmark"]["items"], content["gold"]["withheld"]) == (rule, True)
+    chosen = content["by_majority_alone" if items == "agreed" else "metrics"]["acc"]
+    assert (chosen["n"] < content["metrics"]["acc"]["n"] == ITEMS) == (items == "agreed")
+    assert (content["by_majority_alone"] == {}) == (least == 20)
+    assert (content["human_benchmark"]["items"], content["gold"]["withheld"]) == (items, True)
     card = json.loads((tmp_path / "hb" / "raw_dataset_meta.json").read_text(encoding="utf-8"))
     assert card["human_benchmark"] == {"Accuracy": chosen["value"]}
-    which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
+    which = "the items with a majority only" if items == "agreed" else "all items with a consensus"
     section = (tmp_path / "hb" / "human_baseline_en.md").read_text(encoding="utf-8")
     assert f"metadata is that of {which}: {chosen['n']} of {ITEMS}." in section
 

@@ -6,7 +6,7 @@ decide each item; items without a majority are counted; the consensus is scored 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -182,10 +182,7 @@ def clean(study: StudyInput, dataset: Dataset, settings: Settings) -> Cleaned:
     # An item that every expert skipped keeps its place, without votes.
     skipped = {"may_be_mine", "not_shown"} & responses.dropped.keys()
     items = asked if skipped else responses.test_items
-    if not items.height:
-        raise DataError(
-            f"all {responses.table.height} responses are to control items: there are no test items"
-        )
+    refuse_without_answers(responses)
     cluster = study.dataset.cluster if study.dataset else None
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
     by_part = "grade_norm" in dataset.metrics
@@ -193,18 +190,42 @@ def clean(study: StudyInput, dataset: Dataset, settings: Settings) -> Cleaned:
     return Cleaned(responses, gold, merged, items, clusters, in_order)
 
 
+def refuse_without_answers(responses: Responses, excluded: Collection[str] = ()) -> None:
+    """Refuse a study in which no answer counts, and say what became of its rows.
+
+    Args:
+        responses: the responses, without repeated ones.
+        excluded: the annotators who are excluded.
+
+    Raises:
+        DataError: no answer to a test item is by an annotator who is not excluded.
+    """
+    control, out = pl.col("is_control"), pl.col("respondent").is_in([*excluded])
+    if responses.table.select((~control & ~out).any()).item():
+        return
+    rows = {
+        **responses.dropped,
+        "to control items": responses.table.filter(control).height,
+        "by excluded annotators": responses.table.filter(~control).height,
+    }
+    what = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in rows.items() if n)
+    raise DataError(f"none of the {responses.rows_read} rows is an answer that counts ({what})")
+
+
 def judge(answers: Cleaned, study: StudyInput, settings: Settings) -> pl.DataFrame:
     """Judge every annotator on the control items; one row each, see `judged_annotators`.
 
     Raises:
-        DataError: no annotator is left.
+        DataError: no annotator is left, or those who are left answered control items only.
     """
-    return judged_annotators(
+    annotators = judged_annotators(
         answers.responses,
         min_control_accuracy=settings.min_control_accuracy,
         min_controls=settings.min_controls,
         skills=study.skills,
     )
+    refuse_without_answers(answers.responses, annotators.filter("excluded")["annotator"].to_list())
+    return annotators
 
 
 def count_votes(

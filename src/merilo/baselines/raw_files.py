@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
@@ -125,14 +125,19 @@ class _Asked(Record):
     meta: Object
 
 
-def publishable(study: StudyInput) -> StudyInput:
-    """Return the study with pseudonyms for annotators and pages, and with files named without folders."""
+def publishable(study: StudyInput, authors: Collection[str] = ()) -> StudyInput:
+    """Return the study with pseudonyms for annotators and pages, and with files named without folders.
+
+    Args:
+        study: the study.
+        authors: the fields of `meta` that name the items' authors, who get numbers.
+    """
     record = study.provenance
     if record and study.origin and record.parameters.get("platform") is None:
         record = record.model_copy(
             update={"parameters": {**record.parameters, "platform": platform_of(study.origin)}}
         )
-    arms = {name: ArmInput(publishable(arm), settings) for name, (arm, settings) in study.arms.items()}
+    arms = {name: ArmInput(publishable(arm, authors), settings) for name, (arm, settings) in study.arms.items()}
     study = replace(study, provenance=record and record.without_folders(), arms=arms)
     if study.pseudonymous:
         return study
@@ -144,7 +149,9 @@ def publishable(study: StudyInput) -> StudyInput:
         responses=responses,
         skills=skills,
         other=study.other.renamed(names) if study.other else None,
-        gold=replace(study.gold, source=PurePath(study.gold.source).name) if study.gold else None,
+        gold=replace(study.gold, source=PurePath(study.gold.source).name).with_numbers(authors)
+        if study.gold
+        else None,
         pseudonymous=True,
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import polars as pl
 
-from merilo.baselines.baseline import Baseline
+from merilo.baselines.baseline import Baseline, HumanBenchmark
 from merilo.baselines.estimates import ALPHA, Estimates, field_values
 from merilo.baselines.evidence import Evidence
 from merilo.baselines.people_table import PeopleTable
@@ -140,18 +140,21 @@ def _shown(full: Baseline, hidden: Baseline) -> Baseline:
     moved = int((evidence.decided.consensus.label != evidence.decided.majority.label).sum())
     population = hidden.evidence.study.population
     few = population is None or min(Counter(population.of.values()).values()) < LEAST_ITEMS
+    telling = 0 < moved < LEAST_ITEMS
     benchmark = full.human_benchmark
-    if benchmark and (benchmark.items == "all" or not 0 < moved < LEAST_ITEMS):
-        benchmark = benchmark.model_copy(update={"metrics": _all_safe(benchmark.metrics)})
-    else:
-        benchmark = None
+    if benchmark:
+        # With both values, on all items and on those with a majority, the few others could be told apart.
+        values = full.metrics if telling else benchmark.metrics
+        chosen = {name: Estimate(value=values[name].value, n=values[name].n) for name in benchmark.metrics}
+        items = "all" if telling else benchmark.items
+        benchmark = HumanBenchmark(items=items, metrics=_all_safe(chosen))
     return full.model_copy(
         update={
             "metrics": {
                 name: _hidden(estimate) if name in secret else estimate
                 for name, estimate in _all_safe(full.metrics).items()
             },
-            "by_majority_alone": {} if 0 < moved < LEAST_ITEMS else _all_safe(full.by_majority_alone),
+            "by_majority_alone": {} if telling else _all_safe(full.by_majority_alone),
             "human_benchmark": benchmark,
             "whole_dataset": {} if few else _all_safe(full.whole_dataset),
             "single_person": full.single_person and _safe(full.single_person),

@@ -100,6 +100,25 @@ class Gold:
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
         return replace(self, answers=hidden, fields=table, items=items, withheld=True)
 
+    def with_numbers(self, names: Collection[str]) -> Gold:
+        """Return a copy in which numbers stand for the values of these fields of `meta`, one for equal values."""
+        gold = self
+        for name in names:
+            values = {number: item.meta[name] for number, item in gold.items.items() if name in item.meta}
+            codes: dict[str | None, str] = {}
+            code_of = {number: codes.setdefault(text_of(v), str(len(codes) + 1)) for number, v in values.items()}
+            items = {
+                number: replace(item, meta={**item.meta, name: code_of[number]}) if number in code_of else item
+                for number, item in gold.items.items()
+            }
+            table, column = gold.fields, f"meta.{name}"
+            if table is not None and code_of:
+                coded = pl.col("item").replace_strict(code_of, default=None, return_dtype=pl.String)
+                inside = [other for other in table.columns if other.startswith(f"{column}.")]
+                table = table.drop(inside).with_columns(coded.alias(column))
+            gold = replace(gold, items=items, fields=table)
+        return gold
+
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[str], str], name: str) -> Gold:
     """Compute the gold answers with a solver; items that the solver cannot answer get no gold answer.

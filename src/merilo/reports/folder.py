@@ -115,7 +115,7 @@ def save(
     """
     place, evidence = Path(folder), baseline.evidence
     refuse_existing(place, force=force, needed=evidence.study.files)
-    study = publishable(evidence.study)
+    study = publishable(evidence.study, _author_fields(evidence.study.plan))
     shown = baseline if evidence.study.pseudonymous else computed(study, evidence.settings)
     if not with_gold and is_closed(study) and study.gold and not study.gold.withheld:
         shown = withheld(shown)
@@ -187,14 +187,13 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     frozen = json.loads(study.plan[FROZEN_FILE]) if FROZEN_FILE in study.plan else None
     files["checklist.md"] = checklist_markdown(answers(baseline, plan, frozen=frozen)).encode()
     files[NOTEBOOK_FILE] = notebook_file(baseline, languages)
-    authors = _about_authors(baseline, plan)
     title = f"Human baseline: {planned.title or 'a study'}"
     result = joined(headline(planned), " ").in_language("en")
     files[CROISSANT_FILE] = croissant(title, result or title, files)
     files["README.md"] = (
-        front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages, authors)
+        front_matter(title, files) + _readme(baseline, [*files, MANIFEST], languages)
     ).encode()
-    return {**files, MANIFEST: manifest(files)}, [*_remarks(baseline, study.plan, authors), *faults]
+    return {**files, MANIFEST: manifest(files)}, [*_remarks(baseline, study.plan), *faults]
 
 
 def _texts(
@@ -258,13 +257,13 @@ def _without_gold(items: pl.DataFrame, known: Mapping[int, str | None]) -> list[
     return [Item(known.get(row.pop("item")) or name, "", row) for name, row in zip(ids, rows, strict=True)]
 
 
-def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language], authors: Text | None) -> str:
+def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language]) -> str:
     """Return what the folder holds and how to verify it, in each language of the study."""
-    text = joined(_paragraphs(baseline, names, authors), "\n\n")
+    text = joined(_paragraphs(baseline, names), "\n\n")
     return "\n\n".join(text.in_language(language) for language in languages) + "\n"
 
 
-def _paragraphs(baseline: Baseline, names: list[str], authors: Text | None) -> Iterator[Text | str]:
+def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=baseline.dataset or Text("a study"))
     yield from (joined(["**", text, "**"], "") for text in _warnings(baseline))
     if baseline.simulated:
@@ -281,8 +280,8 @@ def _paragraphs(baseline: Baseline, names: list[str], authors: Text | None) -> I
     ]
     yield joined([Text("| file | content |"), "| --- | --- |", *rows], "\n")
     yield Text("Annotators and pages have pseudonyms, which are the same in all files.")
-    if authors:
-        yield authors
+    if _author_fields(baseline.evidence.study.plan):
+        yield Text("Numbers stand for the names of the items’ authors.")
     yield Text(
         "To verify the values, install Merilo {version} and run this command in the folder above:",
         version=__version__,
@@ -331,31 +330,19 @@ def _about_gold(baseline: Baseline) -> Text | None:
     )
 
 
-def _about_authors(baseline: Baseline, plan: Mapping[str, Json] | None) -> Text | None:
-    """Warn of a field that names the items' authors, where experts answer no items of their own."""
-    groups = dict_at(plan, "arms").values()
-    if not any(isinstance(group, dict) and group.get("skip_own") is True for group in groups):
-        return None
-    arms = [baseline, *baseline.by_arm.values()]
-    columns = {
-        name
-        for arm in arms
-        if arm.evidence.gold and arm.evidence.gold.fields is not None
-        for name in arm.evidence.gold.fields.columns
-    }
-    named = next((name for name in AUTHOR_FIELDS if f"meta.{name}" in columns), None)
-    if named is None:
-        return None
-    return Text(
-        "The items name their authors ({field}), and an expert answers no item of their own: whoever compares the two "
-        "can tell who is who. Take the field out of the dataset if the names must stay unknown.",
-        field=f"meta.{named}",
-    )
+def _author_fields(files: Mapping[str, bytes]) -> Sequence[str]:
+    """Return the fields that name the items' authors, if experts of the plan answer no items of their own.
+
+    From the items that an expert did not answer and the names, whoever reads the folder could tell who is who.
+    """
+    groups = dict_at(plan_of(files), "arms").values()
+    skip = any(isinstance(group, dict) and group.get("skip_own") is True for group in groups)
+    return AUTHOR_FIELDS if skip else ()
 
 
-def _remarks(baseline: Baseline, plan: Mapping[str, bytes], authors: Text | None) -> Iterator[str]:
+def _remarks(baseline: Baseline, plan: Mapping[str, bytes]) -> Iterator[str]:
     """Yield what the user should know about the folder."""
-    yield from map(str, filter(None, (*_warnings(baseline), _about_gold(baseline), authors)))
+    yield from map(str, filter(None, (*_warnings(baseline), _about_gold(baseline))))
     if baseline.programs:
         yield "the folder has the verdicts on the programs, not the programs: verify does not run them again"
     if plan.get(CHANGES_FILE, b"[]").strip() != b"[]":
