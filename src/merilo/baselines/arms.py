@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import polars as pl
 
-from merilo.baselines.evidence import Evidence
 from merilo.baselines.people_table import counted_points
 from merilo.errors import DataError
 from merilo.estimate import Estimate
@@ -27,6 +26,9 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed import LEAST_ANNOTATORS, Influence, apart, crossed
 from merilo.text import Text
 from merilo.wording import listed
+
+if TYPE_CHECKING:
+    from merilo.baselines.baseline import Evidence
 
 #: With more arms, the column rather names people.
 MOST_ARMS: Final = 12
@@ -134,12 +136,9 @@ class _Side:
 
     def on(self, keys: list[str], clusters: IntArray | None) -> tuple[Votes, FloatArray]:
         """Return the votes on some items, numbered in this order, and their points."""
-        place = np.full(self.votes.items, -1, dtype=np.int32)
-        place[[self.number[key] for key in keys]] = np.arange(len(keys))
-        inside = place[self.votes.item] >= 0
-        votes = self.votes.where(inside)
-        votes = replace(votes, item=place[votes.item], items=len(keys), cluster=clusters)
-        return votes, self.score[inside]
+        codes = [self.number[key] for key in keys]
+        votes = replace(self.votes.on(codes), cluster=clusters)
+        return votes, self.score[np.isin(self.votes.item, codes)]
 
 
 def _item_keys(evidence: Evidence) -> dict[int, str]:

@@ -1,13 +1,13 @@
 """The record of a baseline: everything that `baseline.json` holds, typed. All renderers take it.
 
-`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder.
+`pipeline.compute` makes it, `to_json` writes it, and `read_record` reads a saved folder.
 `docs/json.md` explains the keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,25 +15,25 @@ import polars as pl
 from pydantic import Field, PrivateAttr
 
 from merilo.baselines.arms import PEOPLE, arm_differences
-from merilo.baselines.baseline_tables import DoubtfulItems
-from merilo.baselines.estimates import Estimates, by_majority_alone
-from merilo.baselines.evidence import Evidence
+from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.findings import SIMULATED
-from merilo.baselines.people_table import PeopleTable, people_table
+from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pool_items import ItemClusters
-from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.provenance import Provenance
 from merilo.baselines.row import Row
-from merilo.baselines.signal_counts import PersonSignals, count_signals
+from merilo.baselines.signal_counts import PersonSignals
 from merilo.baselines.study_input import ArmInput, StudyInput
-from merilo.datasets.declaration import declaration_json
+from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, UsageError
 from merilo.estimate import Estimate, Finding
 from merilo.participation import Participation
-from merilo.people.aggregation import Resolution
+from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.controls import ControlItem
 from merilo.people.cost import Cost
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
+from merilo.people.spelling import Merged
 from merilo.records import Number, Object, Record
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -41,11 +41,9 @@ from merilo.strict_json import Json
 from merilo.text import Text
 
 if TYPE_CHECKING:
+    from merilo.baselines.baseline_tables import DoubtfulItems
     from merilo.reports.comparison import ModelSections
     from merilo.reports.table import Form
-
-#: How many doubtful items the record names.
-MOST_DOUBTFUL: Final = 20
 
 #: The record in a published folder.
 BASELINE_FILE: Final = "baseline.json"
@@ -203,6 +201,95 @@ class ModelEchoes(Record):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """Responses ready for aggregation.
+
+    Attributes:
+        responses: all responses, with one spelling for equal answers and at most one answer per annotator and item.
+        gold: the gold answers in the same spelling; `None` if they are not known.
+        merged: which answers count as another spelling, and which texts are no answers.
+        items: the items that are not control items, one row each: the number `item` and the fields.
+        clusters: the clusters that these items form; `None` if no field is named.
+        in_order: number of an item whose answers are lists of numbers -> whether their order matters; empty if only
+            whole answers are voted on.
+    """
+
+    responses: Responses
+    gold: Gold | None
+    merged: Merged
+    items: pl.DataFrame
+    clusters: ItemClusters | None
+    in_order: Mapping[int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The consensus of the annotators.
+
+    Attributes:
+        consensus: the consensus by the settings, in the codes of the pool.
+        majority: the consensus by majority only.
+        resolved_by: how many items were resolved in each way.
+        low_agreement: how many items have no majority.
+        votes_needed: mapping from the number of equal votes that make a majority to the number of items that need it.
+    """
+
+    consensus: Consensus
+    majority: Consensus
+    resolved_by: Mapping[Resolution, int]
+    low_agreement: int
+    votes_needed: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence(Cleaned):
+    """What a baseline rests on and its JSON does not hold.
+
+    Attributes:
+        study: the study as it was read.
+        settings: the settings of the baseline.
+        declaration: the dataset as the scorer uses it.
+        annotators: one row per annotator; see `controls.judged_annotators`.
+        pool: all votes of the pool, and which of them count.
+        decided: the consensus.
+        consensus: the consensus as a table, one row per item; see `baseline_tables.COLUMNS`.
+        scorer: scores a consensus of this study; `None` without gold.
+        controls: the control items with their answers; see `controls.control_items`.
+        cost: money and time.
+        doubtful: the doubtful items; `None` if they were not checked.
+    """
+
+    study: StudyInput
+    settings: Settings
+    declaration: Dataset
+    annotators: pl.DataFrame
+    pool: PoolVotes
+    decided: Decided
+    consensus: pl.DataFrame
+    scorer: ConsensusScorer | None
+    controls: tuple[ControlItem, ...]
+    cost: Cost
+    doubtful: DoubtfulItems | None = None
+
+    @property
+    def used(self) -> pl.DataFrame:
+        """Return the responses that count: those to test items by annotators who were not excluded."""
+        return self.with_fate.filter(pl.col("became") == "used").drop("became")
+
+    @property
+    def with_fate(self) -> pl.DataFrame:
+        """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
+        out = pl.col("respondent").is_in(self.annotators.filter("excluded")["annotator"].implode())
+        fate = pl.when("is_control").then(pl.lit("control")).when(out).then(pl.lit("excluded_annotator"))
+        return self.responses.table.with_columns(fate.otherwise(pl.lit("used")).alias("became"))
+
+    @property
+    def programs(self) -> bool:
+        """Return whether every answer counts by itself: the answers are verdicts, which have no consensus."""
+        return self.declaration.judged
+
+
 class Baseline(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
@@ -285,7 +372,7 @@ class Baseline(Record):
         """Return every answer of people and models; columns as in `baseline_tables.ANSWER_COLUMNS`."""
         from merilo.baselines.baseline_tables import answer_table  # noqa: PLC0415 - imports this module
 
-        return answer_table(self.evidence, self.evidence.study.models)
+        return answer_table(self)
 
     @property
     def doubtful(self) -> pl.DataFrame | None:
@@ -396,11 +483,13 @@ class Baseline(Record):
     @property
     def main_metrics(self) -> dict[str, Estimate]:
         """Return the metrics that have a value, without those of groups of items."""
-        return {
-            name: estimate
-            for name, estimate in self.metrics.items()
-            if estimate.value is not None and "." not in name
-        }
+        return {name: estimate for name, estimate in self.headlines.items() if "." not in name}
+
+    @property
+    def headlines(self) -> dict[str, Estimate]:
+        """Return the metrics of all items that have a value; of groups of items, if no metric is of all."""
+        known = {name: metric for name, metric in self.metrics.items() if metric.value is not None}
+        return {name: metric for name, metric in known.items() if "." not in name} or known
 
     @property
     def parameters(self) -> Object:
@@ -442,159 +531,3 @@ def read_record(folder: Path) -> Baseline:
     if not path.is_file():
         raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=folder)
     return Baseline.read(path)
-
-
-def record_of(evidence: Evidence) -> Baseline:
-    """Return the baseline that follows from the evidence."""
-    annotators, estimates, decided = evidence.annotators, evidence.estimates, evidence.decided
-    study, items, used = evidence.study, evidence.items.height, evidence.used
-    made_by = study.provenance or provenance("merilo baseline", [], evidence.settings.parameters())
-    baseline = Baseline(
-        dataset=study.dataset.name if study.dataset else None,
-        status=evidence.status,
-        reasons=tuple(finding.sentence.en for finding in evidence.findings if finding.rejects),
-        findings=evidence.findings,
-        responses=_responses(evidence, used),
-        annotators=AnnotatorCounts(
-            total=annotators.height,
-            used=used["respondent"].n_unique(),
-            with_controls=int((annotators["controls"] > 0).sum()),
-            excluded=int(annotators["excluded"].sum()),
-            unjudged=int((~annotators["judged"]).sum()),
-        ),
-        controls=_controls(evidence),
-        items=ItemCounts(
-            total=items,
-            consensus=0 if evidence.programs else items - decided.resolved_by[Resolution.UNRESOLVED],
-            overlap=_overlap(evidence.items, used),
-            overlap_before_exclusion=_overlap(
-                evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
-            ),
-        ),
-        clusters=evidence.clusters,
-        resolved_by=resolved_by(decided.resolved_by),
-        metrics=dict(estimates.metrics),
-        by_majority_alone=dict(estimates.by_majority_alone),
-        human_benchmark=_human_benchmark(estimates, evidence.settings),
-        single_person=estimates.single_person,
-        agreement=_agreement(evidence),
-        cost=evidence.cost,
-        declaration=declaration_json(evidence.declaration),
-        gold=None if evidence.gold is None else _gold(evidence.gold),
-        doubtful=None if evidence.doubtful is None else _doubts(evidence.doubtful),
-        people=people_table(evidence),
-        provenance=made_by,
-    )
-    more: dict[str, object] = {}
-    if evidence.groups:
-        more["groups"] = evidence.groups
-    if evidence.whole and study.population:
-        more |= {"whole_dataset": dict(evidence.whole), "sampled_from": study.population.items}
-    if signals := count_signals(evidence.responses):
-        more["signals"] = signals
-    if came := evidence.responses.participation:
-        more["participation"] = came
-    baseline = baseline.model_copy(update=more)
-    baseline._evidence = evidence
-    return baseline
-
-
-def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
-    """Return how many items were resolved in each way.
-
-    Ways that are not of every baseline are given only if they occur.
-
-    Example:
-        >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
-        >>> counts.majority, counts.unanimous, counts.skill, counts.glad
-        (80, 22, 15, 0)
-    """
-    counts = {way.name.lower(): ways.get(way, 0) for way in Resolution}
-    majority = counts.pop("majority") + counts["unanimous"] + counts["plurality"]
-    always = ("skill", "top_skill", "glad", "unresolved", "unanimous", "plurality")
-    return ResolvedBy(majority=majority, **{name: n for name, n in counts.items() if n or name in always})
-
-
-def _responses(evidence: Evidence, used: pl.DataFrame) -> ResponseCounts:
-    responses = evidence.responses
-    control = int(responses.table["is_control"].sum())
-    left = responses.table.height - control - used.height
-    return ResponseCounts(
-        total=responses.rows_read,
-        control=control,
-        used=used.height,
-        dropped={**responses.dropped, **({"excluded_annotator": left} if left > 0 else {})},
-    )
-
-
-def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
-    """Count the items by the number of annotators who answered them, largest overlap first."""
-    people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
-    counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
-    return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
-
-
-def _controls(evidence: Evidence) -> Controls:
-    suspects = [control for control in evidence.controls if control.suspect]
-    rows = evidence.responses.items.filter(pl.col("item").is_in([suspect.item for suspect in suspects]))
-    inputs = {
-        row.pop("item"): {name: str(text) for name, text in row.items() if text}
-        for row in rows.iter_rows(named=True)
-    }
-    return Controls(
-        total=len(evidence.controls),
-        suspects=tuple(suspect.model_copy(update={"inputs": inputs[suspect.item]}) for suspect in suspects),
-    )
-
-
-def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark | None:
-    """Return the values for a dataset's metadata, of groups if no metric is of all items; `None` without metrics.
-
-    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
-    those with a majority is withheld from a folder without gold answers.
-    """
-    metrics = estimates.headlines
-    if not metrics:
-        return None
-    agreed = settings.human_benchmark == "agreed"
-    chosen = {**metrics, **(estimates.by_majority_alone if agreed else {})}
-    named = agreed and (by_majority_alone(settings) or metrics.keys() <= estimates.by_majority_alone.keys())
-    return HumanBenchmark(
-        items="agreed" if named else "all",
-        metrics={name: Estimate(value=chosen[name].value, n=chosen[name].n) for name in metrics},
-    )
-
-
-def _agreement(evidence: Evidence) -> AgreementRecord:
-    decided, settings = evidence.decided, evidence.settings
-    return AgreementRecord.of(
-        evidence.agreement,
-        level=settings.level,
-        low_agreement=decided.low_agreement,
-        low_agreement_share=decided.low_agreement / evidence.items.height,
-        max_low_agreement=settings.max_low_agreement,
-        min_votes=settings.min_votes,
-        votes_needed=dict(decided.votes_needed),
-    )
-
-
-def _gold(gold: Gold) -> GoldRecord:
-    return GoldRecord(
-        source=gold.source,
-        column=gold.column,
-        matched=gold.answers.height,
-        items_without_gold=gold.without_gold,
-        unsolved=gold.unsolved,
-        rows_without_item=gold.unused,
-        **({"withheld": True} if gold.withheld else {}),
-    )
-
-
-def _doubts(checked: DoubtfulItems) -> Doubts:
-    first = checked.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
-    return Doubts(
-        golds=checked.golds,
-        items=checked.table.height,
-        gold_wrong=dict(first.iter_rows()),
-        typing_errors=dict(checked.typing_errors),
-    )

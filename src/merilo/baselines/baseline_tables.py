@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from merilo.baselines.crowd import crowd_of
-from merilo.baselines.evidence import Evidence
 from merilo.datasets.rendering import render
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.decision import PoolVotes
@@ -21,6 +20,9 @@ from merilo.people.peers import agreement_by_answer, first_answers, is_reliable
 from merilo.people.typing_errors import typing_error
 from merilo.responses import answer_cost, answer_seconds
 from merilo.statistics.crossed import LEAST_ANNOTATORS
+
+if TYPE_CHECKING:
+    from merilo.baselines.baseline import Baseline, Evidence
 
 #: The columns of the table; the item's input fields follow `id`.
 #:
@@ -308,22 +310,19 @@ ANSWER_COLUMNS: Final = (
 )  # fmt: skip
 
 
-def answer_table(evidence: Evidence, models: Sequence[Path] = ()) -> pl.DataFrame:
+def answer_table(baseline: Baseline) -> pl.DataFrame:
     """Return every answer, columns as in `ANSWER_COLUMNS`; the answers of models follow those of people.
-
-    Args:
-        evidence: what the baseline rests on.
-        models: files of models' answers, or folders of runs; their answers to items with gold are in the table.
 
     Raises:
         UsageError: a run has no answers to the baseline's dataset.
         InputError: a file cannot be read, or a run asked other items.
     """
+    evidence = baseline.evidence
     table = evidence.with_fate.with_columns(
         answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
     )
-    if models:
-        table = pl.concat([table, _of_models(evidence, models)], how="diagonal")
+    if evidence.study.models:
+        table = pl.concat([table, _of_models(baseline, evidence.study.models)], how="diagonal")
     table = table.join(_questions(evidence), on="item", how="left", maintain_order="left")
     decided = evidence.consensus.select("item", pl.col("label").alias("consensus"))
     table = table.join(decided, on="item", how="left", maintain_order="left")
@@ -337,11 +336,11 @@ def answer_table(evidence: Evidence, models: Sequence[Path] = ()) -> pl.DataFram
     return table.with_columns(_points(evidence, table)).select(ANSWER_COLUMNS)
 
 
-def _of_models(evidence: Evidence, models: Sequence[Path]) -> pl.DataFrame:
+def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
     """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
     from merilo.baselines.model_answers import read_model, run_file  # noqa: PLC0415 - needed only for models
 
-    crowd = crowd_of(evidence)
+    crowd = crowd_of(baseline)
     numbers = {name: int(item.id) for name, item in zip(crowd.names, crowd.items, strict=True)}
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
     for path in models:

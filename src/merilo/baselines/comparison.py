@@ -110,7 +110,7 @@ def rows_beside(people: Crowd, models: Sequence[Samples], margin: Margin | None)
 def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Iterator[Pair]:
     if not force:
         refuse_other_items(people, model)
-    alone = people.evidence is None
+    alone = people.baseline is None
     places = answered(people, first, model) if alone else answered(people, model)
     if not places:
         raise DataError(f"answers none of the {len(people.names)} items of {people.folder}", file=model.file)
@@ -148,9 +148,7 @@ def _pair(people: Crowd, model: Samples, beside: Beside, theirs: _Scored, *, oth
         crossed(answers.value, _clustered(people, answers.influence), bounds).estimate(name, n)
         for answers in (mine, theirs)
     )
-    evidence = people.evidence
-    single = evidence.estimates.single_person if evidence else None
-    known = single if beside == "person" else people.estimates.get(name)
+    known = published(people, name).get(beside)
     if known and known.n == n and known.ci95:
         side = side.model_copy(update={"ci95": known.ci95})
     influence = _clustered(people, apart(theirs.influence, mine.influence))
@@ -170,15 +168,20 @@ def _beside_published(people: Crowd, model: Samples) -> Iterator[Pair]:
         Medicine 17, 873-890 (method 10).
     """
     name, bounds, n = people.metric_name, people.scored.bounds, len(people.names)
-    single = people.evidence.estimates.single_person if people.evidence else None
-    sides: dict[Beside, Estimate | None] = {"consensus": people.estimates.get(name), "person": single}
     scored = _of_model(people, model)
     mine = crossed(scored.value, _clustered(people, scored.influence), bounds)
-    for beside, theirs in sides.items():
-        if theirs is not None and theirs.name == name and theirs.value is not None:
+    for beside, theirs in published(people, name).items():
+        if theirs.name == name and theirs.value is not None:
             difference = _independent(mine, theirs)
             row = _row(people, model, beside, mine.estimate(name, n), theirs, difference.estimate(name, n))
             yield Pair(row, difference, paired=False)
+
+
+def published(people: Crowd, metric: str) -> dict[Beside, Estimate]:
+    """Return the estimates of the people's baseline: of the consensus by a metric, and of one person."""
+    baseline = people.baseline
+    sides = (baseline.metrics.get(metric), baseline.single_person) if baseline else ()
+    return {beside: side for beside, side in zip(get_args(Beside), sides, strict=False) if side}
 
 
 def _independent(mine: Crossed, theirs: Estimate) -> Crossed:
@@ -209,7 +212,6 @@ def _row(  # noqa: PLR0917 - the columns of a row
     difference: Estimate,
     other: str = "",
 ) -> Row:
-    evidence = people.evidence
     return Row(
         dataset=dataset_key(people),
         model=model.model,
@@ -218,7 +220,7 @@ def _row(  # noqa: PLR0917 - the columns of a row
         score=score,
         people=side,
         difference=difference,
-        seconds=evidence.cost.median_seconds_per_answer if evidence else None,
+        seconds=people.baseline.cost.median_seconds_per_answer if people.baseline else None,
         usd=_price(model, people.declaration.name),
     )
 
@@ -265,7 +267,7 @@ def refuse_other_items(people: Crowd, model: Samples) -> None:
     if model.unasked:
         reasons.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if others:
-        outside = "the baseline" if people.evidence else people.folder
+        outside = "the baseline" if people.baseline else people.folder
         reasons.append(
             f"{counted_noun(len(others), 'answer is', 'answers are')} to items outside {outside} "
             f"({listed([name[:40] for name in others], 5)})"
@@ -319,7 +321,7 @@ def _of_consensus(people: Crowd) -> _Scored:
     labels = [label or "" for label in people.consensus]
     weight = np.repeat([0.0, 1.0], [len(place), n])
     contributed = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
-    alone = people.evidence is not None and by_majority_alone(people.evidence.settings)
+    alone = people.baseline is not None and by_majority_alone(people.baseline.settings)
     needed = people.needed if alone else 0
     decided = consensus_influence(votes, contributed.answer[of_vote], contributed.unseen, min_votes=needed)
     scores = contributed.answer[len(place) :]

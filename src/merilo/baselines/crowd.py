@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.baselines.evidence import Evidence
 from merilo.baselines.pool_items import fields_of, find_clusters
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, argument
-from merilo.estimate import Estimate
 from merilo.items import Item
 from merilo.metrics.answers import has_gold
 from merilo.metrics.metric import Metric
 from merilo.metrics.registry import metric_of
 from merilo.people.gold_file import text_of
-from merilo.people.votes import Votes, encode
+from merilo.people.votes import Votes
 from merilo.wording import listed
+
+if TYPE_CHECKING:
+    from merilo.baselines.baseline import Baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Crowd:
         needed: shape (items,), how many equal votes make a majority.
         labels: the labels by code.
         annotators: the annotators' ids by code.
-        evidence: what the baseline rests on; `None` in a comparison of models.
+        baseline: the baseline; `None` in a comparison of models.
     """
 
     folder: str
@@ -52,13 +54,13 @@ class Crowd:
     needed: NDArray[np.int64]
     labels: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
-    evidence: Evidence | None = None
+    baseline: Baseline | None = None
 
     @property
     def sampled_from(self) -> int | None:
         """Return the number of items of the dataset that the people's items were drawn from; `None` if of none."""
-        population = self.evidence.study.population if self.evidence else None
-        return population.items if population and len(self.names) < population.items else None
+        whole = self.baseline.sampled_from if self.baseline else None
+        return whole if whole and len(self.names) < whole else None
 
     @property
     def metric(self) -> str:
@@ -76,76 +78,62 @@ class Crowd:
         group = self.declaration.extra
         return group if self.metric == "mcc" and group and "{" not in group else self.metric
 
-    @property
-    def estimates(self) -> Mapping[str, Estimate]:
-        """Return the estimates of the baseline's consensus by metric; empty without annotators."""
-        return self.evidence.estimates.metrics if self.evidence else {}
-
     def on(self, chosen: Sequence[int]) -> Crowd:
         """Return the same annotators restricted to the items at these places."""
         rows = list(chosen)
-        place = np.full(len(self.names), -1, dtype=np.int32)
-        place[rows] = np.arange(len(rows), dtype=np.int32)
-        votes = self.votes.where(place[self.votes.item] >= 0)
-        cluster = None if votes.cluster is None else votes.cluster[rows]
         return replace(
             self,
             names=tuple(self.names[i] for i in rows),
             gold=tuple(self.gold[i] for i in rows),
             items=tuple(self.items[i] for i in rows),
             consensus=tuple(self.consensus[i] for i in rows),
-            votes=replace(votes, item=place[votes.item], items=len(rows), cluster=cluster),
+            votes=self.votes.on(rows),
             needed=self.needed[rows],
         )
 
 
-def crowd_of(baseline: Evidence, folder: str = "this baseline") -> Crowd:
+def crowd_of(baseline: Baseline, folder: str = "this baseline") -> Crowd:
     """Return the annotators of a baseline.
 
     Args:
-        baseline: what the baseline rests on.
+        baseline: the baseline.
         folder: where it is.
 
     Raises:
         DataError: no item has a gold answer, or no answer to an item with gold counts.
     """
-    declaration = baseline.declaration
+    evidence = baseline.evidence
+    declaration, pool, scorer = evidence.declaration, evidence.pool, evidence.scorer
     if declaration.answer.kind == "verdict":
         raise DataError(
             "the answers of people were scored elsewhere: the right answers are not known, so no model can be scored",
             file=folder,
         )
-    items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
-    known = _named(baseline.consensus.filter(pl.col("gold").is_not_null()), folder)
+    scored = zip(scorer.items, scorer.codes.tolist(), strict=True) if scorer else ()
+    items = {int(item.id): (item, code) for item, code in scored}
+    known = _named(evidence.consensus.filter(pl.col("gold").is_not_null()), folder)
     known = known.filter(pl.col("item").is_in(list(items)))
     if not known.height:
         raise DataError(
             f"no item of this baseline has a gold answer: add {argument('data', 'FILE')}", file=folder
         )
-    place = known.select("item", place=pl.int_range(pl.len()))
-    used = baseline.used.drop_nulls("answer").join(place, on="item", maintain_order="left")
-    if not used.height:
+    codes = [items[number][1] for number in known["item"]]
+    votes = pool.votes.on(codes)
+    if not len(votes):
         raise DataError("no counted answer is to an item with a gold answer", file=folder)
-    encoding = encode(used["place"], used["respondent"], used["answer"])
-    # Items without counted answers keep their place.
-    item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
-    numbers = known["item"].to_list()
-    cluster = baseline.clusters.codes(numbers) if baseline.clusters else None
-    everyone = baseline.pool.everyone.items
-    needed = np.broadcast_to(baseline.pool.needed(baseline.settings.min_votes), len(everyone))
-    of_item = dict(zip(everyone, needed.tolist(), strict=True))
+    needed = np.broadcast_to(pool.needed(evidence.settings.min_votes), pool.votes.items)
     return Crowd(
         folder=folder,
         names=tuple(known["name"]),
         gold=tuple(known["gold"].cast(pl.String)),
-        items=tuple(items[number] for number in numbers),
+        items=tuple(items[number][0] for number in known["item"]),
         declaration=declaration,
         consensus=tuple(known["label"].cast(pl.String)),
-        votes=replace(encoding.votes, item=item, items=known.height, cluster=cluster),
-        needed=np.array([of_item.get(number, 2) for number in numbers]),
-        labels=tuple(encoding.labels.cast(pl.String)),
-        annotators=tuple(encoding.annotators.cast(pl.String)),
-        evidence=baseline,
+        votes=votes,
+        needed=needed[codes],
+        labels=tuple(pool.everyone.labels.cast(pl.String)),
+        annotators=tuple(pool.everyone.annotators.cast(pl.String)),
+        baseline=baseline,
     )
 
 

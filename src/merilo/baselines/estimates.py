@@ -6,8 +6,7 @@ Every interval is that of `merilo.statistics.crossed`; here are the influences t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,7 @@ from merilo.items import Item
 from merilo.metrics.metric import Score
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
 from merilo.metrics.scoring import Part
+from merilo.metrics.worth import Worth
 from merilo.people.aggregation import Consensus
 from merilo.people.agreement import alpha_estimate, on_scale
 from merilo.people.decision import PoolVotes, counts_of, verdicts
@@ -33,7 +33,7 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Influence, crossed
 
 if TYPE_CHECKING:
-    from merilo.baselines.evidence import Decided
+    from merilo.baselines.baseline import Evidence
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 NO_ANSWERS: Final = "there are no answers to items with gold"
@@ -49,8 +49,7 @@ def by_majority_alone(settings: Settings) -> bool:
     return (settings.aggregator, settings.resolve) == ("majority", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
+class Estimates(NamedTuple):
     """All estimates of a study with gold.
 
     Attributes:
@@ -61,15 +60,9 @@ class Estimates:
         single_person: the main metric of one answer drawn at random for every item; `None` without metrics.
     """
 
-    metrics: Mapping[str, Estimate] = field(default_factory=dict)
-    by_majority_alone: Mapping[str, Estimate] = field(default_factory=dict)
+    metrics: dict[str, Estimate]
+    by_majority_alone: dict[str, Estimate]
     single_person: Estimate | None = None
-
-    @property
-    def headlines(self) -> dict[str, Estimate]:
-        """Return the metrics of all items that have a value; of groups of items, if no metric is of all."""
-        known = {name: metric for name, metric in self.metrics.items() if metric.value is not None}
-        return {name: metric for name, metric in known.items() if "." not in name} or known
 
 
 def not_computed(reasons: Mapping[str, str]) -> dict[str, Estimate]:
@@ -86,19 +79,9 @@ def needed_when_redecided(pool: PoolVotes, settings: Settings) -> Needed:
     return pool.needed(settings.min_votes) if by_majority_alone(settings) else 0
 
 
-def estimate_metrics(
-    scorer: ConsensusScorer, pool: PoolVotes, decided: Decided, settings: Settings
-) -> Estimates:
-    """Estimate every metric of a study with gold answers.
-
-    The value of each metric is that of `merilo.metrics.scoring.score` on the consensus.
-
-    Args:
-        scorer: scores a consensus.
-        pool: the votes.
-        decided: the consensus by the settings, and by majority alone.
-        settings: the settings of the baseline.
-    """
+def estimate_metrics(evidence: Evidence, scorer: ConsensusScorer) -> Estimates:
+    """Estimate every metric of a study with gold answers: that of `merilo.metrics.scoring.score` on the consensus."""
+    pool, decided, settings = evidence.pool, evidence.decided, evidence.settings
     scored, needed = scorer.scores(decided.consensus), needed_when_redecided(pool, settings)
     main, extra = (
         consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)
@@ -143,7 +126,26 @@ def consensus_estimates(
 def influence_of(
     votes: Votes, needed: Needed, scorer: ConsensusScorer, part: Part, consensus: Consensus, *, pairs: Pairs
 ) -> Influence | None:
-    """Compute the influences on a metric of the consensus; `None` if no item has one.
+    """Compute the influences on a metric of the consensus; `None` if no item has one. Arguments as for `redecided`."""
+    again = redecided(votes, needed, scorer, part, consensus, pairs=pairs)
+    if again is None:
+        return None
+    worth, influence = again
+    influence = influence if part.is_mean else influence._replace(alike=worth.alike)
+    return by_cluster(influence, votes.where(pairs.votes_of(part)))
+
+
+def redecided(
+    votes: Votes,
+    needed: Needed,
+    scorer: ConsensusScorer,
+    part: Part,
+    consensus: Consensus,
+    *,
+    pairs: Pairs,
+    share: FloatArray | None = None,
+) -> tuple[Worth, Influence] | None:
+    """Return what answers contribute to a metric of the consensus, and their influence; `None` if no item has one.
 
     Args:
         votes: the answers.
@@ -152,17 +154,17 @@ def influence_of(
         part: the metric and its items.
         consensus: the consensus.
         pairs: the pairs of items and answers of the votes and the consensus.
+        share: shape (items,), the weight of each item; equal by default.
     """
-    inside = pairs.votes_of(part)
-    votes = votes.where(inside)
-    worth = scorer.worth(part, pairs, pairs.chosen(consensus))
+    inside, chosen = pairs.votes_of(part), pairs.chosen(consensus)
+    if share is not None:
+        chosen = chosen * share[scorer.codes[pairs.place]]
+    worth = scorer.worth(part, pairs, chosen)
     unseen = np.zeros(votes.items)
     unseen[scorer.codes] = worth.unseen
-    redecided = consensus_influence(votes, worth.answer[pairs.pair_of_vote[inside]], unseen, min_votes=needed)
-    if redecided is None:
-        return None
-    influence = redecided[1] if part.is_mean else redecided[1]._replace(alike=worth.alike)
-    return by_cluster(influence, votes)
+    earned = worth.answer[pairs.pair_of_vote[inside]]
+    again = consensus_influence(votes.where(inside), earned, unseen, min_votes=needed, share=share)
+    return None if again is None else (worth, again[1])
 
 
 def person_estimate(all_votes: Votes, scorer: ConsensusScorer, part: Part) -> Estimate:
@@ -208,24 +210,8 @@ MOST_GROUPS = 1000
 ALPHA = "krippendorff_alpha"
 
 
-def group_estimates(
-    settings: Settings,
-    *,
-    items: pl.DataFrame,
-    gold: Gold | None,
-    pool: PoolVotes,
-    scorer: ConsensusScorer | None,
-    consensus: Consensus,
-) -> tuple[Estimate, ...]:
+def group_estimates(evidence: Evidence) -> tuple[Estimate, ...]:
     """Estimate the metrics and the agreement of each group of the fields in the settings.
-
-    Args:
-        settings: the fields (`by`), the level of measurement of alpha and the labels' order.
-        items: the study's items: `item` and the input fields.
-        gold: the gold answers, with the other fields of their file.
-        pool: the votes.
-        scorer: scores a consensus; `None` without gold.
-        consensus: the consensus.
 
     Returns:
         For each group, in the order of fields and values, its metrics and its agreement, named "domain=law: acc" and
@@ -234,48 +220,41 @@ def group_estimates(
     Raises:
         UsageError: there is no such field, or it has more than a thousand values.
     """
-    estimates_found: list[Estimate] = []
-    for name in settings.by:
-        column = field_values(name, items, gold)
+    estimates: list[Estimate] = []
+    for name in evidence.settings.by:
+        column = field_values(name, evidence.items, evidence.gold).drop_nulls("value").sort("value")
         if (values := column["value"].n_unique()) > MOST_GROUPS:
             raise UsageError(
                 f"{argument('by', name, given=name)}: the field has {values} different values, too many for groups "
                 f"(at most {MOST_GROUPS})",
                 field=name,
             )
-        for (value,), within in (
-            column.drop_nulls("value").sort("value").group_by("value", maintain_order=True)
-        ):
-            numbers = within["item"].to_list()
-            estimates = _of_group(numbers, settings, pool=pool, scorer=scorer, consensus=consensus)
-            estimates_found += [
+        for (value,), within in column.group_by("value", maintain_order=True):
+            estimates += [
                 estimate.model_copy(update={"name": f"{name}={value}: {estimate.name}"})
-                for estimate in estimates
+                for estimate in _of_group(evidence, within["item"].to_list())
             ]
-    return tuple(estimates_found)
+    return tuple(estimates)
 
 
-def _of_group(
-    numbers: Collection[int],
-    settings: Settings,
-    *,
-    pool: PoolVotes,
-    scorer: ConsensusScorer | None,
-    consensus: Consensus,
-) -> Iterator[Estimate]:
+def _of_group(evidence: Evidence, numbers: Collection[int]) -> Iterator[Estimate]:
     """Generate the metrics of the items with these numbers, and their agreement."""
-    if scorer:
-        within = scorer.on(numbers)
+    pool, consensus, settings = evidence.pool, evidence.decided.consensus, evidence.settings
+    if evidence.scorer:
+        within = evidence.scorer.on(numbers)
         needed, scores = needed_when_redecided(pool, settings), within.main_scores(consensus)
         yield from consensus_estimates(pool.votes, needed, within, consensus, scores).values()
-    votes, values = on_scale(
-        pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order
-    )
+    votes, values = scaled_votes(pool, settings)
     inside = np.isin(pool.everyone.items.cast(pl.UInt32).to_numpy(), list(numbers))
     votes = votes.where(inside[votes.item])
     # Chance agreement takes several items.
     if len(numbers) > 1 and len(votes):
         yield alpha_estimate(votes, settings.level, values).model_copy(update={"name": ALPHA})
+
+
+def scaled_votes(pool: PoolVotes, settings: Settings) -> tuple[Votes, FloatArray | None]:
+    """Return the votes that count on the scale of the settings, see `on_scale`."""
+    return on_scale(pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, pool.order)
 
 
 def field_values(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
@@ -317,25 +296,22 @@ def verdict_gold(responses: Responses) -> Gold:
     return Gold(answers, "scores in the files", items=items_of)
 
 
-def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
+def estimate_programs(pool: PoolVotes, scorer: ConsensusScorer) -> Estimates:
     """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
 
     Every program counts as a single answer (`person_influence`). For k above 1 an answer's score is the item's pass@k
     plus its first-order effect (the change of pass@k if this program failed instead of passing, or the reverse).
-
-    Args:
-        scorer: has the items with gold.
-        pool: the verdicts.
-        declared: the metrics that the dataset declares; those with a larger k are missing, with the reason.
+    Declared metrics with a larger k have no value.
 
     References:
         W. Hoeffding (1948), A class of statistics with asymptotically normal distribution. Annals of
         Mathematical Statistics 19.
     """
+    declared = scorer.dataset.metrics
     asked = np.isin(pool.votes.item, scorer.codes)
     votes, right = pool.votes.where(asked), verdicts(pool)[asked]
     if not len(votes):
-        return Estimates(not_computed(dict.fromkeys(declared, "no program counts")))
+        return Estimates(not_computed(dict.fromkeys(declared, "no program counts")), {})
     written, passed = counts_of(votes.item, votes.items, right)
     fewest = int(written[written > 0].min())
     scored = scorer.dataset.answer.kind == "verdict"
@@ -351,7 +327,7 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
         for name in declared
         if name not in estimates and not scored
     }
-    return Estimates({**estimates, **not_computed(missing)}, single_person=next(iter(estimates.values())))
+    return Estimates({**estimates, **not_computed(missing)}, {}, next(iter(estimates.values())))
 
 
 def _estimate(name: str, votes: Votes, score: FloatArray) -> Estimate:

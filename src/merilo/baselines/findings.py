@@ -20,7 +20,7 @@ from merilo.text import Money, Text
 from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
-    from merilo.baselines.evidence import Evidence
+    from merilo.baselines.baseline import Evidence
 
 #: The code of the finding that annotators are simulated.
 SIMULATED: Final = "simulated"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from math import ceil, comb
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
-from merilo.baselines.evidence import Evidence
 from merilo.estimate import Estimate
 from merilo.metrics.registry import metric_of
 from merilo.people.influence import drawn_answer
@@ -18,6 +17,9 @@ from merilo.people.votes import Votes
 from merilo.records import Record
 from merilo.statistics import FloatArray
 from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.baselines.baseline import Evidence
 
 #: Annotators with fewer answers do not count for the median and the best.
 MIN_ANSWERS: Final = 10

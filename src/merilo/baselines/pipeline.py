@@ -7,15 +7,30 @@ decide each item; items without a majority are counted; the consensus is scored 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, replace
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.arms import PEOPLE
-from merilo.baselines.baseline import Baseline, record_of
-from merilo.baselines.baseline_tables import consensus_table, doubtful_items
+from merilo.baselines.baseline import (
+    AgreementRecord,
+    AnnotatorCounts,
+    Baseline,
+    Cleaned,
+    Controls,
+    Decided,
+    Doubts,
+    Evidence,
+    GoldRecord,
+    HumanBenchmark,
+    ItemCounts,
+    ResolvedBy,
+    ResponseCounts,
+)
+from merilo.baselines.baseline_tables import DoubtfulItems, consensus_table, doubtful_items
 from merilo.baselines.consensus_scorer import (
     ConsensusScorer,
     consensus_scorer,
@@ -25,24 +40,28 @@ from merilo.baselines.consensus_scorer import (
 )
 from merilo.baselines.estimates import (
     Estimates,
+    by_majority_alone,
     estimate_metrics,
     estimate_programs,
     group_estimates,
-    needed_when_redecided,
     not_computed,
     refuse_programs,
+    scaled_votes,
     verdict_gold,
 )
-from merilo.baselines.evidence import Decided, Evidence
 from merilo.baselines.findings import findings_of, status_of
-from merilo.baselines.pool_items import ItemClusters, field_tables, find_clusters, with_clusters
+from merilo.baselines.people_table import people_table
+from merilo.baselines.pool_items import field_tables, find_clusters, with_clusters
 from merilo.baselines.population import estimate_dataset
+from merilo.baselines.provenance import provenance
+from merilo.baselines.signal_counts import count_signals
 from merilo.baselines.study_input import StudyInput
-from merilo.datasets.declaration import Dataset, scored_elsewhere
+from merilo.datasets.declaration import Dataset, declaration_json, scored_elsewhere
 from merilo.errors import DataError, UsageError
+from merilo.estimate import Estimate
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.aggregation.majority import majority
-from merilo.people.agreement import Agreement, measure, on_scale
+from merilo.people.agreement import Agreement, measure
 from merilo.people.controls import ExclusionRule, control_items, judged_annotators
 from merilo.people.cost import cost
 from merilo.people.decision import (
@@ -56,7 +75,7 @@ from merilo.people.decision import (
 )
 from merilo.people.gold import Gold
 from merilo.people.peers import agreement_with_others
-from merilo.people.spelling import Merged, same_answers, settle
+from merilo.people.spelling import same_answers, settle
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -66,30 +85,58 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
 
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
-        DataError: there are no test items, an annotator gave two different answers to an item, or no
-            annotator passes the control items.
+        DataError: no answer counts, an annotator gave two different answers to an item, or no annotator passes
+            the control items.
     """
     others = {name: compute(*arm) for name, arm in study.arms.items()}
+    evidence = evidence_of(study, settings)
+    declaration, scorer, pool = evidence.declaration, evidence.scorer, evidence.pool
+    estimates = Estimates(not_computed(without_scorer(declaration, evidence.gold)), {})
+    if scorer:
+        judged = declaration.judged
+        estimates = estimate_programs(pool, scorer) if judged else estimate_metrics(evidence, scorer)
+    findings = findings_of(evidence)
+    baseline = Baseline(
+        dataset=study.dataset.name if study.dataset else None,
+        status=status_of(evidence, findings),
+        reasons=tuple(finding.sentence.en for finding in findings if finding.rejects),
+        findings=findings,
+        responses=_responses(evidence),
+        annotators=_annotators(evidence),
+        controls=_controls(evidence),
+        items=_items(evidence),
+        clusters=evidence.clusters,
+        resolved_by=resolved_by(evidence.decided.resolved_by),
+        metrics=estimates.metrics,
+        by_majority_alone=estimates.by_majority_alone,
+        single_person=estimates.single_person,
+        agreement=_agreement(evidence),
+        cost=evidence.cost,
+        declaration=declaration_json(declaration),
+        gold=None if evidence.gold is None else _gold(evidence.gold),
+        doubtful=None if evidence.doubtful is None else _doubts(evidence.doubtful),
+        people=people_table(evidence),
+        provenance=study.provenance or provenance("merilo baseline", [], evidence.settings.parameters()),
+        **_only_some(evidence),
+    )
+    baseline = baseline.model_copy(update={"human_benchmark": _human_benchmark(baseline, evidence.settings)})
+    baseline._evidence = evidence
+    return baseline.beside(study.arm or PEOPLE, others)
+
+
+def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
+    """Clean and count the answers, judge the annotators, and decide every item; errors as for `compute`."""
     settings, dataset = declaration_of(study, settings)
     answers = clean(study, dataset, settings)
     annotators = judge(answers, study, settings)
     pool = count_votes(answers, annotators, dataset, settings)
     decided = decide_items(pool, answers.items, dataset, settings)
     scorer = consensus_scorer(dataset, pool, answers.gold, answers.clusters)
-    estimates = (
-        score(scorer, pool, decided, settings)
-        if scorer
-        else Estimates(not_computed(without_scorer(dataset, answers.gold)))
-    )
     evidence = Evidence(
+        **{part.name: getattr(answers, part.name) for part in fields(answers)},
         study=study,
         settings=settings,
         declaration=dataset,
-        responses=answers.responses,
-        gold=answers.gold,
-        merged=answers.merged,
-        items=answers.items,
-        clusters=answers.clusters,
         annotators=described(annotators, pool, decided, study, dataset),
         pool=pool,
         decided=decided,
@@ -98,27 +145,9 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
         controls=control_items(
             answers.responses, ExclusionRule(settings.min_control_accuracy, settings.min_controls)
         ),
-        estimates=estimates,
-        whole=estimate_dataset(
-            pool.votes, needed_when_redecided(pool, settings), scorer, decided.consensus, study.population
-        )
-        if scorer and study.population and not dataset.judged
-        else {},
-        agreement=agreement_of(pool, settings, no_agreement=dataset.judged),
-        groups=group_estimates(
-            settings,
-            items=answers.items,
-            gold=answers.gold,
-            pool=pool,
-            scorer=scorer,
-            consensus=decided.consensus,
-        ),
         cost=cost(answers.responses, settings.currency),
     )
-    findings = findings_of(evidence)
-    evidence = replace(evidence, findings=findings, status=status_of(evidence, findings))
-    evidence = replace(evidence, doubtful=doubtful_items(evidence))
-    return record_of(evidence).beside(study.arm or PEOPLE, others)
+    return replace(evidence, doubtful=doubtful_items(evidence))
 
 
 def declaration_of(study: StudyInput, settings: Settings) -> tuple[Settings, Dataset]:
@@ -139,28 +168,6 @@ def declaration_of(study: StudyInput, settings: Settings) -> tuple[Settings, Dat
     if dataset.answer.kind == "program":
         refuse_programs(responses, study.dataset.title if study.dataset else dataset.name)
     return settings, dataset
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """Responses ready for aggregation.
-
-    Attributes:
-        responses: all responses, with one spelling for equal answers and at most one answer per annotator and item.
-        gold: the gold answers in the same spelling; `None` if they are not known.
-        merged: which answers count as another spelling, and which texts are no answers.
-        items: the items that are not control items: `item` and the input fields.
-        clusters: the clusters that these items form; `None` if no field is named.
-        in_order: number of an item whose answers are lists of numbers -> whether their order matters; empty if only
-            whole answers are voted on.
-    """
-
-    responses: Responses
-    gold: Gold | None
-    merged: Merged
-    items: pl.DataFrame
-    clusters: ItemClusters | None = None
-    in_order: Mapping[int, bool] = field(default_factory=dict)
 
 
 def clean(study: StudyInput, dataset: Dataset, settings: Settings) -> Cleaned:
@@ -187,7 +194,9 @@ def clean(study: StudyInput, dataset: Dataset, settings: Settings) -> Cleaned:
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
     by_part = "grade_norm" in dataset.metrics
     in_order = {number: kind == "matching" for number, kind in types.items() if by_part and kind != "text"}
-    return Cleaned(responses, gold, merged, items, clusters, in_order)
+    return Cleaned(
+        responses=responses, gold=gold, merged=merged, items=items, clusters=clusters, in_order=in_order
+    )
 
 
 def refuse_without_answers(responses: Responses, excluded: Collection[str] = ()) -> None:
@@ -267,13 +276,6 @@ def _resolved_by(consensus: Consensus, tested: NDArray[np.bool_], items: int) ->
     return {way: int(counts[way]) for way in Resolution}
 
 
-def score(scorer: ConsensusScorer, pool: PoolVotes, decided: Decided, settings: Settings) -> Estimates:
-    """Score the consensus by every metric, each with its interval; verdicts count each by itself."""
-    if scorer.dataset.judged:
-        return estimate_programs(scorer, pool, scorer.dataset.metrics)
-    return estimate_metrics(scorer, pool, decided, settings)
-
-
 def described(
     annotators: pl.DataFrame, pool: PoolVotes, decided: Decided, study: StudyInput, dataset: Dataset
 ) -> pl.DataFrame:
@@ -281,7 +283,7 @@ def described(
 
     The model's estimates are GLAD's `ability`, or `expected_accuracy` from the other models.
     """
-    fit = decided.model
+    fit = decided.consensus.fit
     columns = {"agreement": agreement_with_others(pool.everyone.votes.where(pool.tests))}
     for name, models in (("ability", {"glad"}), ("expected_accuracy", {"pooled", "dawid-skene"})):
         known = fit is not None and fit.model in models
@@ -310,8 +312,145 @@ def tabulate(
 
 def agreement_of(pool: PoolVotes, settings: Settings, *, no_agreement: bool = False) -> Agreement:
     """Compute the agreement of the answers that count, on the scale of the settings; none of verdicts."""
-    counted = pool.votes
-    counted = counted.where(np.zeros(len(counted), dtype=np.bool_)) if no_agreement else counted
-    labels = pool.everyone.labels.cast(pl.String).to_list()
-    votes, values = on_scale(counted, labels, settings.level, pool.order)
-    return measure(votes, settings.level, values)
+    votes, values = scaled_votes(pool, settings)
+    counted = votes.where(np.zeros(len(votes), dtype=np.bool_)) if no_agreement else votes
+    return measure(counted, settings.level, values)
+
+
+#: How many doubtful items the record names.
+MOST_DOUBTFUL: Final = 20
+
+
+def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
+    """Return how many items were resolved in each way.
+
+    Ways that are not of every baseline are given only if they occur.
+
+    Example:
+        >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
+        >>> counts.majority, counts.unanimous, counts.skill, counts.glad
+        (80, 22, 15, 0)
+    """
+    counts = {way.name.lower(): ways.get(way, 0) for way in Resolution}
+    majority = counts.pop("majority") + counts["unanimous"] + counts["plurality"]
+    always = ("skill", "top_skill", "glad", "unresolved", "unanimous", "plurality")
+    return ResolvedBy(majority=majority, **{name: n for name, n in counts.items() if n or name in always})
+
+
+def _responses(evidence: Evidence) -> ResponseCounts:
+    responses, used = evidence.responses, evidence.used.height
+    control = int(responses.table["is_control"].sum())
+    left = responses.table.height - control - used
+    return ResponseCounts(
+        total=responses.rows_read,
+        control=control,
+        used=used,
+        dropped={**responses.dropped, **({"excluded_annotator": left} if left > 0 else {})},
+    )
+
+
+def _annotators(evidence: Evidence) -> AnnotatorCounts:
+    annotators = evidence.annotators
+    return AnnotatorCounts(
+        total=annotators.height,
+        used=evidence.used["respondent"].n_unique(),
+        with_controls=int((annotators["controls"] > 0).sum()),
+        excluded=int(annotators["excluded"].sum()),
+        unjudged=int((~annotators["judged"]).sum()),
+    )
+
+
+def _items(evidence: Evidence) -> ItemCounts:
+    items = evidence.items.height
+    return ItemCounts(
+        total=items,
+        consensus=0 if evidence.programs else items - evidence.decided.resolved_by[Resolution.UNRESOLVED],
+        overlap=_overlap(evidence.items, evidence.used),
+        overlap_before_exclusion=_overlap(
+            evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
+        ),
+    )
+
+
+def _only_some(evidence: Evidence) -> dict[str, Any]:
+    """Return the values that not every baseline has."""
+    population, scorer = evidence.study.population, evidence.scorer
+    more: dict[str, Any] = {"groups": group_estimates(evidence), "signals": count_signals(evidence.responses)}
+    more["participation"] = evidence.responses.participation
+    if population and scorer and not evidence.programs:
+        whole = estimate_dataset(evidence, scorer, population)
+        more |= {"whole_dataset": whole, "sampled_from": population.items}
+    return {name: value for name, value in more.items() if value}
+
+
+def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
+    """Count the items by the number of annotators who answered them, largest overlap first."""
+    people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
+    counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
+    return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
+
+
+def _controls(evidence: Evidence) -> Controls:
+    suspects = [control for control in evidence.controls if control.suspect]
+    rows = evidence.responses.items.filter(pl.col("item").is_in([suspect.item for suspect in suspects]))
+    inputs = {
+        row.pop("item"): {name: str(text) for name, text in row.items() if text}
+        for row in rows.iter_rows(named=True)
+    }
+    return Controls(
+        total=len(evidence.controls),
+        suspects=tuple(suspect.model_copy(update={"inputs": inputs[suspect.item]}) for suspect in suspects),
+    )
+
+
+def _human_benchmark(baseline: Baseline, settings: Settings) -> HumanBenchmark | None:
+    """Return the values for a dataset's metadata, of groups if no metric is of all items; `None` without metrics.
+
+    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
+    those with a majority is withheld from a folder without gold answers.
+    """
+    metrics, alone = baseline.headlines, baseline.by_majority_alone
+    if not metrics:
+        return None
+    agreed = settings.human_benchmark == "agreed"
+    chosen = {**metrics, **(alone if agreed else {})}
+    named = agreed and (by_majority_alone(settings) or metrics.keys() <= alone.keys())
+    return HumanBenchmark(
+        items="agreed" if named else "all",
+        metrics={name: Estimate(value=chosen[name].value, n=chosen[name].n) for name in metrics},
+    )
+
+
+def _agreement(evidence: Evidence) -> AgreementRecord:
+    decided, settings = evidence.decided, evidence.settings
+    return AgreementRecord.of(
+        agreement_of(evidence.pool, settings, no_agreement=evidence.programs),
+        level=settings.level,
+        low_agreement=decided.low_agreement,
+        low_agreement_share=decided.low_agreement / evidence.items.height,
+        max_low_agreement=settings.max_low_agreement,
+        min_votes=settings.min_votes,
+        votes_needed=dict(decided.votes_needed),
+    )
+
+
+def _gold(gold: Gold) -> GoldRecord:
+    return GoldRecord(
+        source=gold.source,
+        column=gold.column,
+        matched=gold.answers.height,
+        items_without_gold=gold.without_gold,
+        unsolved=gold.unsolved,
+        rows_without_item=gold.unused,
+        **({"withheld": True} if gold.withheld else {}),
+    )
+
+
+def _doubts(checked: DoubtfulItems) -> Doubts:
+    first = checked.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
+    return Doubts(
+        golds=checked.golds,
+        items=checked.table.height,
+        gold_wrong=dict(first.iter_rows()),
+        typing_errors=dict(checked.typing_errors),
+    )

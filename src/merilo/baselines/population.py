@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from merilo.atomic_write import unguarded
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
-from merilo.baselines.estimates import Needed
+from merilo.baselines.estimates import needed_when_redecided, redecided
 from merilo.errors import DataError, InputError
 from merilo.estimate import Estimate
 from merilo.metrics.scoring import Part
-from merilo.people.aggregation import NO_LABEL, Consensus
-from merilo.people.influence import by_cluster, consensus_influence
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.influence import by_cluster
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Influence, crossed
 from merilo.wording import listed
+
+if TYPE_CHECKING:
+    from merilo.baselines.baseline import Evidence
 
 #: The columns of the file of weights that `merilo study create` writes.
 WEIGHTS: Final = ("id", "stratum", "weight")
@@ -86,7 +89,7 @@ NO_CONSENSUS: Final = "no item of the sample has a consensus"
 
 
 def estimate_dataset(
-    votes: Votes, needed: Needed, scorer: ConsensusScorer, consensus: Consensus, population: Population
+    evidence: Evidence, scorer: ConsensusScorer, population: Population
 ) -> dict[str, Estimate]:
     """Estimate every metric of the consensus on the whole dataset.
 
@@ -94,55 +97,40 @@ def estimate_dataset(
     metric is computed at these weights. The variance over items is that within strata, with a finite-population
     correction; the part that answers cause has none, because other annotators would answer.
 
-    Args:
-        votes: the answers that count.
-        needed: the votes that a consensus needs.
-        scorer: scores a consensus.
-        consensus: the consensus.
-        population: the dataset in strata.
-
     References:
         W. Cochran (1977), Sampling techniques, sections 5A.9 (post-stratification) and 2.8 (domains and ratios).
     """
+    votes = evidence.pool.votes
     votes = votes.where(np.isin(votes.item, scorer.codes))
-    pairs = scorer.pairs(votes, consensus)
+    pairs = scorer.pairs(votes, evidence.decided.consensus)
     main, extra = scorer.parts()
     return {
-        part.name: _estimate(part, votes, needed, scorer, consensus, population=population, pairs=pairs)
-        for part in (*main, *extra)
+        part.name: _estimate(part, votes, evidence, scorer, population, pairs) for part in (*main, *extra)
     }
 
 
-def _estimate(
+def _estimate(  # noqa: PLR0917 - a metric of the parts of a study
     part: Part,
     votes: Votes,
-    needed: Needed,
+    evidence: Evidence,
     scorer: ConsensusScorer,
-    consensus: Consensus,
-    *,
     population: Population,
     pairs: Pairs,
 ) -> Estimate:
     if part.metric.unit:
         return Estimate(name=part.name, reason=OF_EXAM)
-    inside = pairs.votes_of(part)
-    votes = votes.where(inside)
-    stratum, weight, unsampled = _strata(scorer, votes, population)
-    chosen = pairs.chosen(consensus) * pairs.inside(part)
-    of_pair = weight[scorer.codes[pairs.place]]
+    inside, consensus = votes.where(pairs.votes_of(part)), evidence.decided.consensus
+    stratum, weight, unsampled = _strata(scorer, inside, population)
     rows = np.array(part.rows, dtype=np.int64)
     decided = scorer.codes[rows[consensus.label[scorer.codes[rows]] != NO_LABEL]]
     n = int((weight[decided] > 0).sum())
-    worth = scorer.worth(part, pairs, chosen * of_pair)
-    unseen = np.zeros(votes.items)
-    unseen[scorer.codes] = worth.unseen
-    earned = worth.answer[pairs.pair_of_vote[inside]]
-    redecided = consensus_influence(votes, earned, unseen, min_votes=needed, share=weight)
-    if not n or redecided is None:
+    needed = needed_when_redecided(evidence.pool, evidence.settings)
+    again = redecided(votes, needed, scorer, part, consensus, pairs=pairs, share=weight)
+    if not n or again is None:
         return Estimate(name=part.name, reason=NO_CONSENSUS)
-    items = np.unique(votes.item)
-    influence = of_sample(redecided[1], stratum[items], unsampled[items], weight[items])
-    return crossed(worth.value, by_cluster(influence, votes), part.bounds).estimate(part.name, n)
+    items, (worth, influence) = np.unique(inside.item), again
+    influence = of_sample(influence, stratum[items], unsampled[items], weight[items])
+    return crossed(worth.value, by_cluster(influence, inside), part.bounds).estimate(part.name, n)
 
 
 def _strata(

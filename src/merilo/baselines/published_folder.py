@@ -22,7 +22,7 @@ from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.pipeline import compute
 from merilo.baselines.raw_files import MODELS, RAW, SETTINGS_FILE, arm_folder, read_raw
 from merilo.baselines.study_input import find_gold
-from merilo.baselines.withholding import NEEDS_GOLD, with_published, withheld
+from merilo.baselines.withholding import NEEDS_GOLD, withheld
 from merilo.errors import InputError
 from merilo.records import Record
 from merilo.strict_json import Json, as_text, read_json
@@ -95,7 +95,7 @@ def load(folder: str | Path, *, gold: str | Path | None = None) -> Baseline:
 
 def _with_published(baseline: Baseline, published: Baseline, *, hidden: bool) -> Baseline:
     """Take the values that cannot be recomputed, of a baseline and of its arms, as they are published."""
-    shown = with_published(baseline, published) if hidden else baseline.with_values(published, _OF_MODELS)
+    shown = baseline.with_values(published, NEEDS_GOLD if hidden else _OF_MODELS)
     if not baseline.arms:
         return shown
     arms = {
@@ -121,7 +121,7 @@ def not_recomputed(folder: str | Path, *, gold: str | Path | None = None) -> tup
 def _with_models(baseline: Baseline) -> Baseline:
     """Compare the models of `raw/` with the people again; their names and prices are taken as they are published."""
     study, published = baseline.evidence.study, baseline.models
-    crowd = crowd_of(baseline.evidence)
+    crowd = crowd_of(baseline)
     samples = [read_model(path, crowd) for path in study.models]
     names = list(dict.fromkeys(row.model for row in published))
     if len(names) == len(samples):

@@ -137,7 +137,9 @@ def publishable(study: StudyInput, authors: Collection[str] = ()) -> StudyInput:
         record = record.model_copy(
             update={"parameters": {**record.parameters, "platform": platform_of(study.origin)}}
         )
-    arms = {name: ArmInput(publishable(arm, authors), settings) for name, (arm, settings) in study.arms.items()}
+    arms = {
+        name: ArmInput(publishable(arm, authors), settings) for name, (arm, settings) in study.arms.items()
+    }
     study = replace(study, provenance=record and record.without_folders(), arms=arms)
     if study.pseudonymous:
         return study

@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import polars as pl
 
-from merilo.baselines.baseline import Baseline, HumanBenchmark
-from merilo.baselines.estimates import ALPHA, Estimates, field_values
-from merilo.baselines.evidence import Evidence
+from merilo.baselines.baseline import Baseline, Evidence, HumanBenchmark
+from merilo.baselines.estimates import ALPHA, field_values
 from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pipeline import compute
 from merilo.baselines.row import Row
@@ -28,9 +27,6 @@ from merilo.people.aggregation import NO_LABEL
 from merilo.records import Span
 from merilo.settings import Settings
 from merilo.wording import counted_noun
-
-if TYPE_CHECKING:
-    from merilo.baselines.findings import Status
 
 #: An estimate of fewer items is not published: with one item it would tell whether its consensus is right.
 LEAST_ITEMS: Final = 5
@@ -75,21 +71,8 @@ def withheld(baseline: Baseline) -> Baseline:
         )
     arms = {name: withheld(arm) for name, arm in baseline.arms.items()}
     differences = [_safe(difference) for difference in baseline.differences]
-    return with_published(hidden, _shown(baseline, hidden)).beside(baseline.arm or "", arms, differences)
-
-
-def with_published(baseline: Baseline, published: Baseline) -> Baseline:
-    """Return a baseline without gold answers with the values that need them as they are published."""
-    shown = baseline.with_values(published, NEEDS_GOLD)
-    estimates = Estimates(shown.metrics, shown.by_majority_alone, shown.single_person)
-    shown._evidence = replace(
-        baseline.evidence,
-        estimates=estimates,
-        whole=shown.whole_dataset,
-        groups=shown.groups,
-        status=cast("Status", shown.status),
-    )
-    return shown
+    shown = hidden.with_values(_shown(baseline, hidden), NEEDS_GOLD)
+    return shown.beside(baseline.arm or "", arms, differences)
 
 
 def _without_gold(study: StudyInput, settings: Settings) -> tuple[StudyInput, Settings]:

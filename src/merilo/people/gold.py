@@ -106,9 +106,13 @@ class Gold:
         for name in names:
             values = {number: item.meta[name] for number, item in gold.items.items() if name in item.meta}
             codes: dict[str | None, str] = {}
-            code_of = {number: codes.setdefault(text_of(v), str(len(codes) + 1)) for number, v in values.items()}
+            code_of = {
+                number: codes.setdefault(text_of(v), str(len(codes) + 1)) for number, v in values.items()
+            }
             items = {
-                number: replace(item, meta={**item.meta, name: code_of[number]}) if number in code_of else item
+                number: replace(item, meta={**item.meta, name: code_of[number]})
+                if number in code_of
+                else item
                 for number, item in gold.items.items()
             }
             table, column = gold.fields, f"meta.{name}"

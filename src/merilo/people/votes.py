@@ -96,6 +96,15 @@ class Votes:
             self.cluster,
         )
 
+    def on(self, items: ArrayLike) -> Votes:
+        """Return the votes on the items with these codes, which are numbered in this order."""
+        codes = np.asarray(items, dtype=np.int64)
+        place = np.full(self.items, -1, dtype=np.int32)
+        place[codes] = np.arange(codes.size, dtype=np.int32)
+        votes = self.where(place[self.item] >= 0)
+        cluster = None if self.cluster is None else self.cluster[codes]
+        return replace(votes, item=place[votes.item], items=codes.size, cluster=cluster)
+
     @property
     def unit(self) -> IntArray:
         """The cluster of each answer's item; the item itself if items are independent, shape (n,)."""

@@ -142,7 +142,7 @@ def computed(study: StudyInput, settings: Settings) -> Baseline:
         return result
     from merilo.reports.comparison import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
-    return result.with_models(with_models(result.evidence, study.models, margin=study.margin))
+    return result.with_models(with_models(result, study.models, margin=study.margin))
 
 
 def _with_arms(responses: Responses | Source, arm: str | Mapping[str, str]) -> Responses:
@@ -186,7 +186,7 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
 
     files = [run_file(Path(model), study.dataset.name if study.dataset else None) for model in models]
     if any(path.is_dir() for path in files):
-        people = crowd_of(compute(study, settings).evidence)
+        people = crowd_of(compute(study, settings))
         files = [log_file(path, people) for path in files]
     return tuple(files)
 

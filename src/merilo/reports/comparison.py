@@ -50,7 +50,6 @@ from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
     from merilo.baselines.baseline import Baseline
-    from merilo.baselines.evidence import Evidence
 
     #: A baseline, its folder, a model (a run, a log, a file of answers, a folder of these), or answers by model.
     Source: TypeAlias = Baseline | str | Path | Mapping[str, Answers]
@@ -203,27 +202,28 @@ def compare(
 
 def _languages(crowd: Crowd) -> tuple[Language, ...]:
     """Return the languages of a study, or of the items if nobody answered them."""
-    plan = plan_of(crowd.evidence.study.plan) if crowd.evidence else None
+    plan = plan_of(crowd.baseline.evidence.study.plan) if crowd.baseline else None
     return languages_of(plan, crowd.declaration.name in names(), crowd.items[:20])
 
 
 def _people(source: Baseline | str | Path, data: str | Path | None, models: Sequence[Path]) -> Crowd:
     if data is not None and not isinstance(source, str | Path):
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
-    evidence = (load(source, gold=data) if isinstance(source, str | Path) else source).evidence
+    people = load(source, gold=data) if isinstance(source, str | Path) else source
     folder = str(Path(source)) if isinstance(source, str | Path) else "this baseline"
-    withheld = evidence.gold is not None and evidence.gold.withheld
-    return _closed(evidence, folder, models) if withheld else crowd_of(evidence, folder)
+    withheld = people.gold is not None and people.gold.withheld
+    return _closed(people, folder, models) if withheld else crowd_of(people, folder)
 
 
-def _closed(people: Evidence, folder: str, models: Sequence[Path]) -> Crowd:
+def _closed(people: Baseline, folder: str, models: Sequence[Path]) -> Crowd:
     """Return the items of a baseline with closed gold answers as a run has them; people's answers earn no points."""
-    ids = {" ".join(str(item.id).split()) for item in people.gold.items.values()} if people.gold else set()
+    declared, gold = people.evidence.declaration, people.evidence.gold
+    ids = {" ".join(str(item.id).split()) for item in gold.items.values()} if gold else set()
     for run in (read_run(path) for path in models if is_run(path)):
-        if record := run.record.datasets.get(people.declaration.name.lower()):
+        if record := run.record.datasets.get(declared.name.lower()):
             items = [item for item in source_of(record).split if str(item.id) in ids and has_gold(item)]
             if items:
-                return replace(items_without_people(items, people.declaration, folder), evidence=people)
+                return replace(items_without_people(items, declared, folder), baseline=people)
     raise DataError(
         f"the gold answers are closed: give them with {argument('data', 'FILE')}, or compare a run whose items have "
         "gold answers",
@@ -294,7 +294,7 @@ def _asked(
             samples[key].append(replace(named, model=_free_name(named, path, key, samples[key])))
     asked = []
     for key, crowd in crowds.items():
-        planned = planned_margin(Path(crowd.folder)) if crowd.evidence else None
+        planned = planned_margin(Path(crowd.folder)) if crowd.baseline else None
         chosen = planned if margin is None or (planned and planned.value == margin.value) else margin
         split = by_criterion(crowd, samples[key]) or {"": (crowd, samples[key])}
         asked += [
@@ -344,9 +344,9 @@ def _counted(people: Crowd, model: Samples, key: str) -> tuple[float | None, flo
         ]
     except MeriloError:
         mine = []
-    rejected = people.evidence is not None and people.evidence.status == "rejected"
-    estimates = [] if rejected else [people.estimates.get(name) for name in wanted]
-    return _mean(mine), _mean([estimate.value if estimate else None for estimate in estimates])
+    baseline = people.baseline
+    known = baseline.metrics if baseline and baseline.status != "rejected" else {}
+    return _mean(mine), _mean([known[name].value if name in known else None for name in wanted])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -445,9 +445,9 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
     """Yield what limits the comparisons on a dataset."""
     people = asked.people
     where = f"{asked.key}: " if several else ""
-    evidence = people.evidence
-    findings = evidence.findings if evidence else ()
-    if evidence and evidence.status == "rejected":
+    baseline = people.baseline
+    findings = baseline.findings if baseline else ()
+    if baseline and baseline.status == "rejected":
         why = joined([finding.sentence for finding in findings if finding.rejects], "; ")
         yield Finding(
             code="rejected",
@@ -460,12 +460,12 @@ def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
         )
     if any(finding.code == SIMULATED for finding in findings):
         yield Finding(code="simulated", sentence=Text("{where}simulated annotators, not people", where=where))
-    if evidence and people.sampled_from:
+    if baseline and people.sampled_from:
         yield Finding(
             code="sample",
             sentence=Text(
                 "{where}the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset, without weights",
-                where=where, sampled=evidence.items.height, n=people.sampled_from,
+                where=where, sampled=baseline.item_counts.total, n=people.sampled_from,
             ),
         )  # fmt: skip
     undecided = tuple(
@@ -511,7 +511,7 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
             outcomes=outcomes,
         )
         yield Finding(code="outcomes", sentence=text)
-    if asked.people.evidence and (shots := _shots(model, asked.key)):
+    if asked.people.baseline and (shots := _shots(model, asked.key)):
         text = Text(
             "{who}asked with {n:# solved example|# solved examples}, which people did not see",
             who=who,
@@ -556,11 +556,11 @@ class ModelSections:
     limits: tuple[Text, ...] = ()
 
 
-def with_models(evidence: Evidence, models: Sequence[Path], *, margin: Margin | None = None) -> ModelSections:
+def with_models(baseline: Baseline, models: Sequence[Path], *, margin: Margin | None = None) -> ModelSections:
     """Compare models with the annotators of a baseline, item by item and as a whole.
 
     Args:
-        evidence: what the baseline rests on.
+        baseline: the baseline.
         models: files of models' answers.
         margin: the margin for equality.
 
@@ -568,7 +568,7 @@ def with_models(evidence: Evidence, models: Sequence[Path], *, margin: Margin | 
         DataError: the items differ.
         InputError: a file cannot be read.
     """
-    crowd = crowd_of(evidence)
+    crowd = crowd_of(baseline)
     samples = [read_model(path, crowd) for path in models]
     echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
     rows, answered = rows_beside(crowd, samples, margin), tuple(model_answers(crowd, samples))

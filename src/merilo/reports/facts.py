@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
 from merilo.baselines.arms import EVERYBODY, EXPERTS, PEOPLE
-from merilo.baselines.baseline import Baseline
+from merilo.baselines.baseline import Baseline, Evidence
 from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.estimates import ALPHA
 from merilo.baselines.findings import SIMULATED, STATUSES
@@ -37,9 +37,6 @@ from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json, at, count_at, list_at, number_at, text_at
 from merilo.text import LANGUAGES, Given, Language, Money, Text, joined
 from merilo.wording import shortened
-
-if TYPE_CHECKING:
-    from merilo.baselines.evidence import Evidence
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]

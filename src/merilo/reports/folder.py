@@ -12,8 +12,7 @@ import polars as pl
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.arms import EXPERTS
-from merilo.baselines.baseline import BASELINE_FILE, Baseline
-from merilo.baselines.evidence import Evidence
+from merilo.baselines.baseline import BASELINE_FILE, Baseline, Evidence
 from merilo.baselines.pool_items import items_of_pool
 from merilo.baselines.published_folder import MANIFEST, load, manifest, tables
 from merilo.baselines.raw_files import CHANGES_FILE, RAW, publishable, raw_files

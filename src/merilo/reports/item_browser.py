@@ -17,10 +17,9 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.baseline import Baseline
+from merilo.baselines.baseline import Baseline, Evidence
 from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.crowd import Crowd
-from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.pool_items import metas
 from merilo.metrics.metric import Metric

@@ -176,8 +176,8 @@ def status_of(folder: StudyFolder, name: str, responses: Responses, *, estimate:
     main, screened = None, _screened(folder, name, responses)
     if estimate and not screened.problem:
         try:
-            estimates = study_baseline(folder, arm=name, responses=responses).evidence.estimates
-            main = next(iter(estimates.headlines.values()), None)
+            so_far = study_baseline(folder, arm=name, responses=responses)
+            main = next(iter(so_far.headlines.values()), None)
         except (DataError, UsageError) as error:
             screened = screened._replace(problem=for_library(error.marked))
     excluded = screened.annotators.filter("excluded")["annotator"].to_list()
