@@ -38,7 +38,7 @@ def test_a_gold_that_all_deny_comes_first_and_nothing_else_is_doubtful() -> None
     assert (row["id"], row["gold"], row["consensus"], row["answers"]) == ("sum 20", "5", "1740", "1740: 5")
     assert row["gold_wrong"] > 0.95
     assert (row["typing_errors"], row["reliable"], row["unreliable"]) == (None, "p0, p1, p2, p3, p4", "")
-    assert (doubtful.golds, doubtful.typing_errors) == (40, {"off_by_ten": 1, "off_by_one": 1})
+    assert (doubtful.golds, doubtful.typing_errors) == (40, {"one_character": 2})
 
 
 def test_no_item_is_doubtful_after_its_gold_is_corrected() -> None:
@@ -50,7 +50,7 @@ def test_no_item_is_doubtful_after_its_gold_is_corrected() -> None:
 def test_typing_errors_are_told_from_errors_of_the_dataset() -> None:
     rows, gold = ten_people({3: ["1111", "1181", "1181", "1111", "11110"]})
     (row,) = found(rows, gold, resolve="none").table.to_dicts()
-    assert (row["consensus"], row["typing_errors"]) == (None, "one_digit; power_of_ten")
+    assert (row["consensus"], row["typing_errors"]) == (None, "one_character; power_of_ten")
     assert row["gold_wrong"] < 0.05
 
 

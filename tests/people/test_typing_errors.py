@@ -43,7 +43,7 @@ def test_two_neighbouring_digits_swapped_are_found(value: int, data: st.DataObje
     digits[i], digits[i + 1] = digits[i + 1], digits[i]
     assume(digits[0] != "0" and "".join(digits) != str(value))
     # 10 -> 100 is not a swap; swapped zeros at the end are another kind of error.
-    assert typing_error("".join(digits), str(value)) in {"swapped_digits", "power_of_ten"}
+    assert typing_error("".join(digits), str(value)) in {"one_character", "power_of_ten"}
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,8 @@ def test_two_neighbouring_digits_swapped_are_found(value: int, data: st.DataObje
         ("-7", "7", "sign"),
         ("150", "15", "power_of_ten"),
         ("0.15", "15", "power_of_ten"),
-        ("1324", "1234", "swapped_digits"),
-        ("1235", "1234", "off_by_one"),
-        ("1000", "999", "off_by_one"),
-        ("1099", "999", "off_by_ten"),
-        ("1834", "1234", "one_digit"),
-        ("134", "1234", "digit_count"),
+        *((text, "1234", "one_character") for text in ("1324", "1235", "1834", "134", "12334")),
+        ("1000", "999", None),
         ("7", "4", None),
         ("5", "50", "power_of_ten"),
         ("50", "5", None),
@@ -74,8 +70,8 @@ def test_two_neighbouring_digits_swapped_are_found(value: int, data: st.DataObje
         ("ф", "a", "layout"),
         ("Ф", "A", "layout"),
         ("С", "C", "alphabet"),
-        ("Моксва", "Москва", "one_letter"),
-        ("Москв", "Москва", "one_letter"),
+        ("Моксва", "Москва", "one_character"),
+        ("Москв", "Москва", "one_character"),
         ("ёлка.", "елка", "notation"),
         ("A", "B", None),
         ("Да", "Нет", None),

@@ -181,7 +181,7 @@ def test_what_is_no_such_folder_is_refused(hb: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not the folder of a baseline: raw/settings\.json is missing"):
         merilo.verify(tmp_path / "other")
     (hb / "raw" / "responses.csv").write_text("nothing\n")
-    with pytest.raises(InputError, match=r"responses\.csv, row 1: must have the columns"):
+    with pytest.raises(InputError, match=r"responses\.csv: is not a table as Merilo writes it"):
         merilo.verify(hb)
 
 

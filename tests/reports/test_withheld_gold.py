@@ -209,7 +209,9 @@ def test_a_comparison_with_closed_gold_is_unpaired_and_says_so(words: Path, tmp_
     assert "the gold answers are closed: give them with --data FILE, or compare a run" in refused.complaint
 
 
-@pytest.mark.parametrize(("rule", "items", "least"), [("agreed", "agreed", 5), ("all", "all", 5), ("agreed", "all", 20)])
+@pytest.mark.parametrize(
+    ("rule", "items", "least"), [("agreed", "agreed", 5), ("all", "all", 5), ("agreed", "all", 20)]
+)
 def test_the_metadata_have_the_value_that_the_settings_choose(
     rule: str, items: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

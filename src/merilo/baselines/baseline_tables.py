@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from merilo.statistics.crossed import LEAST_ANNOTATORS
 
 if TYPE_CHECKING:
     from merilo.baselines.baseline import Baseline, Evidence
+    from merilo.baselines.model_answers import RunDataset
 
 #: The columns of the table; the item's input fields follow `id`.
 #:
@@ -317,12 +317,7 @@ def answer_table(baseline: Baseline) -> pl.DataFrame:
         UsageError: a run has no answers to the baseline's dataset.
         InputError: a file cannot be read, or a run asked other items.
     """
-    evidence = baseline.evidence
-    table = evidence.with_fate.with_columns(
-        answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
-    )
-    if evidence.study.models:
-        table = pl.concat([table, _of_models(baseline, evidence.study.models)], how="diagonal")
+    evidence, table = baseline.evidence, scored_answers(baseline)
     table = table.join(_questions(evidence), on="item", how="left", maintain_order="left")
     decided = evidence.consensus.select("item", pl.col("label").alias("consensus"))
     table = table.join(decided, on="item", how="left", maintain_order="left")
@@ -333,18 +328,41 @@ def answer_table(baseline: Baseline) -> pl.DataFrame:
         right = gold.answers.select("item", "gold")
         table = table.join(right, on="item", how="left", maintain_order="left")
     table = table.with_columns(pl.coalesce("control", "gold").alias("gold"))
-    return table.with_columns(_points(evidence, table)).select(ANSWER_COLUMNS)
+    return table.select(ANSWER_COLUMNS)
 
 
-def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
+def scored_answers(baseline: Baseline, items: pl.Series | None = None) -> pl.DataFrame:
+    """Return every answer of people and models with its points.
+
+    Args:
+        baseline: the baseline.
+        items: the numbers of the items; all by default.
+
+    Returns:
+        The columns of `responses.SCHEMA`, and `became`, `seconds`, `cost`, `kind`, `points` as in `ANSWER_COLUMNS`.
+    """
+    table = baseline.evidence.with_fate.with_columns(
+        answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
+    )
+    if baseline.evidence.study.models:
+        table = pl.concat([table, _of_models(baseline)], how="diagonal")
+    if items is not None:
+        table = table.filter(pl.col("item").is_in(items.implode()))
+    return table.with_columns(_points(baseline.evidence, table))
+
+
+def _of_models(baseline: Baseline) -> pl.DataFrame:
     """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
-    from merilo.baselines.model_answers import read_model, run_file  # noqa: PLC0415 - needed only for models
+    from merilo.baselines.model_answers import read_model  # noqa: PLC0415 - needed only for models
 
-    crowd = crowd_of(baseline)
+    crowd, beside = crowd_of(baseline), baseline.beside_models
+    models = (
+        beside.samples if beside else [read_model(path, crowd) for path in baseline.evidence.study.models]
+    )
     numbers = {name: int(item.id) for name, item in zip(crowd.names, crowd.items, strict=True)}
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
-    for path in models:
-        model, logged = read_model(path, crowd), _logged(run_file(path, crowd.declaration.name))
+    for model in models:
+        logged = _logged(model.run)
         for name in (item_name for item_name in model.answers if item_name in numbers):
             answers = model.answers[name]
             # A log without every answer does not tell which of them it has.
@@ -359,19 +377,12 @@ def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"item": pl.UInt32, **kinds, **times}, orient="row")
 
 
-def _logged(file: Path) -> dict[str, list[tuple[float | None, float | None]]]:
-    """Return the seconds and costs of the answers to each item in the log of a run, in the order of the samples."""
-    from merilo.models.run_folder import is_run  # noqa: PLC0415 - needed only for models
-    from merilo.models.run_log import log_path, read_log  # noqa: PLC0415 - as above
-
-    path = log_path(file.parent, file.stem)
+def _logged(run: RunDataset | None) -> dict[str, list[tuple[float | None, float | None]]]:
+    """Return the seconds and costs of the answers to each item of a run, in the order of the samples."""
+    table = run.logged("item", "sample", "seconds", "cost") if run else None
     logged: dict[str, list[tuple[float | None, float | None]]] = {}
-    if is_run(file.parent) and path.is_file():
-        columns = ("item", "sample", "seconds", "cost")
-        for item, _, seconds, cost in (
-            read_log(path, columns).select(columns).sort("item", "sample").iter_rows()
-        ):
-            logged.setdefault(" ".join(str(item).split()), []).append((seconds, cost))
+    for item, _, seconds, cost in () if table is None else table.sort("item", "sample").iter_rows():
+        logged.setdefault(" ".join(str(item).split()), []).append((seconds, cost))
     return logged
 
 
@@ -391,17 +402,13 @@ def _questions(evidence: Evidence) -> pl.DataFrame:
 
 def _points(evidence: Evidence, table: pl.DataFrame) -> pl.Series:
     """Return the points of every answer that counts; null where the item has no gold or no metric scores it alone."""
-    scorer, earned = evidence.scorer, [None] * len(table)
-    if scorer is not None and evidence.declaration.answer.kind not in {"criteria", "program"}:
-        items = {int(item.id): item for item in scorer.items}
-        rows = [
-            (place, items[number], answer or "")
-            for place, (number, answer, became, kind) in enumerate(
-                table.select("item", "answer", "became", "kind").iter_rows()
-            )
-            if became != "control" and (answer is not None or kind == "model") and number in items
-        ]
-        earned_points = scorer.points([item for _, item, _ in rows], [answer for *_, answer in rows])
-        for (place, *_), value in zip(rows, earned_points.tolist(), strict=True):
-            earned[place] = value
-    return pl.Series("points", earned, dtype=pl.Float64)
+    scorer, answered = evidence.scorer, pl.col("answer").is_not_null() | (pl.col("kind") == "model")
+    if scorer is None or evidence.declaration.answer.kind in {"criteria", "program"}:
+        return pl.Series("points", [None] * table.height, dtype=pl.Float64)
+    items = {int(item.id): item for item in scorer.items}
+    scored = (pl.col("became").fill_null("") != "control") & answered & pl.col("item").is_in([*items])
+    columns = table.select(pl.when(scored).then("item").alias("item"), pl.col("answer").fill_null(""))
+    pairs = columns.drop_nulls("item").unique(maintain_order=True)
+    earned = scorer.points([items[number] for number in pairs["item"]], pairs["answer"].to_list())
+    points = pairs.with_columns(pl.Series("points", earned, dtype=pl.Float64))
+    return columns.join(points, on=["item", "answer"], how="left", maintain_order="left")["points"]

@@ -22,8 +22,6 @@ from merilo.estimate import Estimate
 from merilo.metrics.scoring import Part
 from merilo.metrics.worth import Worth, worth
 from merilo.models.reply_answers import refuse_unreadable
-from merilo.models.run_folder import is_run
-from merilo.models.run_log import log_path, read_log
 from merilo.people.influence import consensus_influence, person_influence
 from merilo.records import rounded
 from merilo.statistics import FloatArray
@@ -221,18 +219,8 @@ def _row(  # noqa: PLR0917 - the columns of a row
         people=side,
         difference=difference,
         seconds=people.baseline.cost.median_seconds_per_answer if people.baseline else None,
-        usd=_price(model, people.declaration.name),
+        usd=model.usd,
     )
-
-
-def _price(model: Samples, dataset: str) -> float | None:
-    """Return the price of a model's answers to an item in USD, if it is a run whose log tells it."""
-    file = Path(model.file)
-    log = log_path(file if is_run(file) else file.parent, dataset.lower())
-    table = read_log(log, ("item", "sample", "cost")) if log.is_file() else None
-    if table is None or not table["cost"].is_not_null().any():
-        return None
-    return float(table["cost"].sum()) / table["item"].n_unique()
 
 
 def answered(people: Crowd, *models: Samples) -> list[int]:

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import polars as pl
 
 from merilo.answer_tables import ItemAnswer, OtherColumnsError, item_answer, read_item_answers
 from merilo.baselines.baseline import BASELINE_FILE
@@ -36,12 +38,13 @@ from merilo.metrics.scoring import Part, parts
 from merilo.models.log_formats import copied_name
 from merilo.models.replies import OtherItemsError, is_harness_log, only_log
 from merilo.models.reply_answers import OUTCOMES, ItemAnswers, no_labels, read_answers
-from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
+from merilo.models.run_folder import DatasetRecord, RunFolder, inputs_hash, is_run, read_run
+from merilo.models.run_log import log_path, read_log
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
-from merilo.strict_json import Json, json_lines
+from merilo.strict_json import Json, json_lines, number_at
 from merilo.wording import listed, shown
 
 #: Answers of a model: a file, a table of `id` and `answer`, or a mapping from id to an answer or its samples.
@@ -59,6 +62,42 @@ _INTEGER: Final = re.compile(r"0|-?[1-9]\d*")
 _PROGRAM: Final = Answer(kind="program")
 
 
+class RunDataset(NamedTuple):
+    """The part of a run that asked one dataset.
+
+    Attributes:
+        folder: the run.
+        name: the dataset's name in the run.
+    """
+
+    folder: RunFolder
+    name: str
+
+    @property
+    def record(self) -> DatasetRecord | None:
+        """Return what was asked; `None` for a file that no dataset of the run has."""
+        return self.folder.record.datasets.get(self.name)
+
+    def logged(self, *columns: str) -> pl.DataFrame | None:
+        """Return columns of the log, a row for each reply; `None` without a log."""
+        log = log_path(self.folder.path, self.name)
+        return read_log(log, columns).select(columns) if log.is_file() else None
+
+    def outcomes(self) -> str:
+        """Describe the replies that are no answers, such as "2 refused, 1 truncated"."""
+        programs = self.folder.path / f"{self.name}.completions.jsonl"
+        counts = Counter(
+            str(entry.get("outcome"))
+            for _, entry in json_lines(
+                programs if programs.is_file() else self.folder.path / f"{self.name}.jsonl"
+            )
+            if isinstance(entry, dict)
+        )
+        absences = [f"{counts[name]} {name.replace('_', ' ')}" for name in OUTCOMES[1:] if counts[name]]
+        absent = (self.record.requests if self.record else 0) - counts.total()
+        return ", ".join([*absences, *([f"{absent} without a reply"] if absent > 0 else [])])
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """A model's answers.
@@ -68,7 +107,7 @@ class Samples:
         file: the file, with its name as given.
         answers: mapping from item id to its answers, in the order of the samples.
         log: the answers as read in the log of another harness; `None` for a file of answers.
-        unasked: how many items of a run have no answer, because it was interrupted or requests failed.
+        run: the run that gave them; `None` if it is no run.
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
     """
 
@@ -76,8 +115,30 @@ class Samples:
     file: str
     answers: dict[str, tuple[str, ...]]
     log: ItemAnswers | None = None
-    unasked: int = 0
+    run: RunDataset | None = None
     no_labels: Finding | None = None
+
+    @property
+    def unasked(self) -> int:
+        """Return how many items of a run have no answer, because it was interrupted or requests failed."""
+        record = self.run.record if self.run else None
+        return sum(name not in self.answers for name in record.hashes) if record else 0
+
+    @property
+    def shots(self) -> int:
+        """Return how many solved examples stood before each question, as the run or the log says it."""
+        if self.log and self.log.source:
+            return int(number_at(self.log.source.asked, "shots") or 0)
+        record = self.run.record if self.run else None
+        return record.shots if record else 0
+
+    @property
+    def usd(self) -> float | None:
+        """Return the price of the answers to an item, if it is a run whose log tells it."""
+        table = self.run.logged("item", "sample", "cost") if self.run else None
+        if table is None or not table["cost"].is_not_null().any():
+            return None
+        return float(table["cost"].sum()) / table["item"].n_unique()
 
 
 def read_samples(path: Path, crowd: Crowd) -> Samples:
@@ -351,14 +412,11 @@ def read_model(path: Path, crowd: Crowd) -> Samples:
     samples = read_samples(file, crowd)
     if not is_run(file.parent):
         return samples
-    folder = read_run(file.parent)
-    record = folder.record.datasets.get(file.stem)
-    unasked = 0
-    if record is not None:
-        _refuse_other_items(record, crowd, file)
-        unasked = sum(name not in samples.answers for name in record.hashes)
-    # What became of a run's replies is told by `run_outcomes`.
-    return replace(samples, model=folder.model, unasked=unasked, no_labels=None)
+    run = RunDataset(read_run(file.parent), file.stem)
+    if run.record:
+        _refuse_other_items(run.record, crowd, file)
+    # What became of a run's replies is told by `RunDataset.outcomes`.
+    return replace(samples, model=run.folder.model, run=run, no_labels=None)
 
 
 def model_file_name(path: Path) -> str:
@@ -366,27 +424,6 @@ def model_file_name(path: Path) -> str:
     if is_run(path.parent):
         return re.sub(r"[^\w.-]+", "__", read_run(path.parent).model) + ".jsonl"
     return copied_name(path)
-
-
-def run_outcomes(model: Samples, dataset: str) -> str:
-    """Describe the answers of a run that are none, such as "2 refused, 1 truncated"; empty if it is no run."""
-    file = Path(model.file)
-    place = file if file.is_dir() else file.parent
-    if not is_run(place):
-        return ""
-    folder = read_run(place)
-    name = folder.dataset_named(dataset or None)
-    programs = folder.path / f"{name}.completions.jsonl"
-    counts = Counter(
-        str(entry.get("outcome"))
-        for _, entry in json_lines(programs if programs.is_file() else folder.path / f"{name}.jsonl")
-        if isinstance(entry, dict)
-    )
-    absences = [
-        f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES[1:] if counts[outcome]
-    ]
-    absent = folder.record.datasets[name].requests - sum(counts.values())
-    return ", ".join([*absences, *([f"{absent} without a reply"] if absent > 0 else [])])
 
 
 def _refuse_other_items(record: DatasetRecord, crowd: Crowd, file: Path) -> None:

@@ -72,12 +72,18 @@ CHANGES_FILE: Final = "changes.json"
 #: The files of a study's plan, as patterns of names.
 PLAN_FILES: Final = ("study.yaml", "frozen.json", CHANGES_FILE, "instruction*.md")
 
+#: The tables of a dataset's strata.
+_STRATA: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
+    "population.csv": {"stratum": pl.String(), "items": pl.Int64()},
+    "strata.csv": {"item": pl.Int64(), "stratum": pl.String()},
+}
+_SKILLS: Final = {"annotator": pl.String(), "skill": pl.Float64()}
+_GOLD: Final = {"item": pl.UInt32(), **dict.fromkeys(("id", "gold", "fields", "asked"), pl.String())}
 _OTHER: Final = {"dataset": pl.Int64(), "item": pl.Int64(), "annotator": pl.String(), "answer": pl.Int64()}
 _PAGES: Final = {"page_reward": pl.Float64(), "page_seconds": pl.Float64()}
 
-#: How times are written, to the millisecond, and read.
-_WRITTEN_TIME: Final = "%Y-%m-%dT%H:%M:%S%.3f"
-_TIME: Final = "%Y-%m-%dT%H:%M:%S%.f"
+#: How times are written, to the millisecond.
+_TIME: Final = "%Y-%m-%dT%H:%M:%S%.3f"
 
 
 class _GoldFacts(Record):
@@ -105,6 +111,7 @@ class _Facts(Record):
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
     participation: Participation | None
     scored: bool
+    signals: bool
     gold: _GoldFacts | None
     dataset: str | None
     margin: Margin | None
@@ -184,10 +191,11 @@ def raw_files(study: StudyInput, settings: Settings) -> dict[str, bytes]:
         # The columns of the author's file are not needed: the items and gold answers are in this folder.
         files["dataset.yaml"] = declaration_text(replace(study.dataset, items=None)).encode()
     if population:
-        files["population.csv"] = _csv(
-            _pairs(population.sizes, {"stratum": pl.String(), "items": pl.Int64()})
-        )
-        files["strata.csv"] = _csv(_pairs(population.of, {"item": pl.Int64(), "stratum": pl.String()}))
+        rows: dict[str, list[Any]] = {
+            "population.csv": [*population.sizes.items()],
+            "strata.csv": [*population.of.items()],
+        }
+        files |= {n: _csv(pl.DataFrame(rows[n], schema=_STRATA[n], orient="row")) for n in _STRATA}
     if responses.reading and (declared := responses.reading.model_dump(mode="json", exclude_unset=True)):
         files[_READING_FILE] = yaml.safe_dump(declared, allow_unicode=True, sort_keys=False).encode()
     for number, path in enumerate(study.models, start=1):
@@ -202,6 +210,7 @@ def _facts(study: StudyInput, settings: Settings) -> _Facts:
     return _Facts.of(
         responses,
         lost_pages=None if lost is None else tuple(lost.iter_rows()),
+        signals=SIGNALS in responses.table.columns,
         gold=gold
         and _GoldFacts.of(gold, fields=None if gold.fields is None else gold.fields.drop("item").columns),
         dataset="dataset.yaml" if own else dataset and dataset.name,
@@ -217,12 +226,8 @@ def _facts(study: StudyInput, settings: Settings) -> _Facts:
 def _csv(table: pl.DataFrame) -> bytes:
     """Write a table so that it can be read back exactly: an empty field is null, and `""` is an empty text."""
     times = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime)]
-    plain = table.with_columns(pl.col(times).dt.strftime(_WRITTEN_TIME))
+    plain = table.with_columns(pl.col(times).dt.strftime(_TIME))
     return guarded(plain).write_csv().encode()
-
-
-def _pairs(values: Mapping[Any, Any], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    return pl.DataFrame(list(values.items()), schema=schema, orient="row")
 
 
 def arm_folder(name: str, number: int) -> str:
@@ -233,18 +238,19 @@ def arm_folder(name: str, number: int) -> str:
 
 def _gold_table(gold: Gold) -> pl.DataFrame:
     """Return a row for each item: number, id, answer, and as JSON the other fields and the item as it is scored."""
-    fields: dict[int, str] = {}
-    if gold.fields is not None:
-        fields = {row.pop("item"): json.dumps(row, ensure_ascii=False) for row in gold.fields.to_dicts()}
-    asked = {
-        number: json.dumps(_Asked.model_validate(asdict(item)).to_json(), ensure_ascii=False)
-        for number, item in gold.items.items()
-    }
-    numbers = gold.answers["item"].to_list()
-    return gold.answers.select("item", "id", "gold").with_columns(
-        pl.Series("fields", [fields.get(number) for number in numbers], pl.String()),
-        pl.Series("asked", [asked.get(number) for number in numbers], pl.String()),
+    rows = {} if gold.fields is None else {row.pop("item"): row for row in gold.fields.to_dicts()}
+    asked = {number: asdict(item) for number, item in gold.items.items()}
+    columns = (
+        pl.col("item")
+        .replace_strict(
+            {number: json.dumps(value, ensure_ascii=False) for number, value in values.items()},
+            default=None,
+            return_dtype=pl.String,
+        )
+        .alias(name)
+        for name, values in (("fields", rows), ("asked", asked))
     )
+    return gold.answers.select("item", "id", "gold", *columns)
 
 
 def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
@@ -269,16 +275,14 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
         responses=_read_responses(folder, facts),
         dataset=dataset,
         gold=_read_gold(folder, facts.gold) if facts.gold else None,
-        skills=_typed(skills, {"annotator": pl.String(), "skill": pl.Float64()})
-        if skills.is_file()
-        else None,
+        skills=_table(skills, _SKILLS) if skills.is_file() else None,
         population=_read_population(folder, facts.population) if facts.population else None,
         arm=facts.arms[0] if facts.arms else None,
         arms={
             name: ArmInput(*read_raw(folder / arm_folder(name, number)))
             for number, name in enumerate(facts.arms[1:], start=1)
         },
-        other=OtherAnswers(facts.other, _typed(folder / "other.csv", _OTHER)) if facts.other else None,
+        other=OtherAnswers(facts.other, _table(folder / "other.csv", _OTHER)) if facts.other else None,
         models=tuple(
             sorted(folder.glob(f"{MODELS}/*/*"), key=lambda file: (len(file.parent.name), str(file)))
         ),
@@ -303,8 +307,7 @@ def _read_settings(content: Mapping[str, Json], path: Path) -> Settings:
 
 def _read_responses(folder: Path, facts: _Facts) -> Responses:
     items, path = _read_items(folder / "items.csv"), folder / "responses.csv"
-    with_signals = SIGNALS in _texts(path).columns
-    table = _typed(path, {**SCHEMA, SIGNALS: pl.String()} if with_signals else SCHEMA)
+    table = _table(path, {**SCHEMA, SIGNALS: pl.String()} if facts.signals else SCHEMA)
     for name in ("item", "respondent", "answer", "is_control", "file", "row"):
         if (empty := table[name].is_null().arg_true()).len():
             raise InputError("must not be empty", file=path, row=empty[0] + 2, field=name)
@@ -329,7 +332,7 @@ def _read_responses(folder: Path, facts: _Facts) -> Responses:
 
 
 def _read_items(path: Path) -> pl.DataFrame:
-    table = _texts(path)
+    table = _table(path)
     table = table.rename({name: name[1:] for name in table.columns if name.startswith("'")})
     if "item" not in table.columns:
         raise InputError("must have the column item", file=path, row=1)
@@ -340,16 +343,13 @@ def _read_items(path: Path) -> pl.DataFrame:
 
 
 def _read_population(folder: Path, source: str) -> Population:
-    sizes = _typed(folder / "population.csv", {"stratum": pl.String(), "items": pl.Int64()})
-    of = _typed(folder / "strata.csv", {"item": pl.Int64(), "stratum": pl.String()})
+    sizes, of = (_table(folder / name, schema) for name, schema in _STRATA.items())
     return Population(source, dict(sizes.iter_rows()), dict(of.iter_rows()))
 
 
 def _read_gold(folder: Path, facts: _GoldFacts) -> Gold:
     path = folder / (IDS_FILE if facts.withheld else GOLD_FILE)
-    table = _typed(
-        path, {"item": pl.UInt32(), **dict.fromkeys(("id", "gold", "fields", "asked"), pl.String())}
-    )
+    table = _table(path, _GOLD)
     fields, items = [], {}
     for row, (number, _, answer, others, asked) in enumerate(table.iter_rows(), start=2):
         if number is None or (answer is None and not facts.withheld):
@@ -380,10 +380,10 @@ def _object(text: str, path: Path, row: int) -> dict[str, Json]:
     return content
 
 
-def _texts(path: Path) -> pl.DataFrame:
-    """Read a CSV file as text columns, the inverse of `_csv`; row `i` of the table is row `i + 2` of the file."""
+def _table(path: Path, schema: Mapping[str, pl.DataType] | None = None) -> pl.DataFrame:
+    """Read a CSV file that `_csv` wrote; without a schema, as texts."""
     try:
-        table = pl.read_csv(path.read_bytes(), infer_schema=False)
+        table = pl.read_csv(path.read_bytes(), schema=schema, infer_schema=schema is not None)
     except FileNotFoundError as error:
         raise InputError("there is no such file", file=path) from error
     except OSError as error:
@@ -392,27 +392,3 @@ def _texts(path: Path) -> pl.DataFrame:
         reason = str(error).partition("\n")[0][:200]
         raise InputError(f"is not a table as Merilo writes it ({reason})", file=path) from error
     return unguarded(table)
-
-
-def _typed(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Read a CSV file with the columns of a schema."""
-    table = _texts(path)
-    if table.columns != list(schema):
-        raise InputError(f"must have the columns {', '.join(schema)}", file=path, row=1)
-    for name, kind in schema.items():
-        column = _converted(table[name], kind)
-        if (wrong := (column.is_null() & table[name].is_not_null()).arg_true()).len():
-            text = table[name][wrong[0]][:60]
-            raise InputError(
-                f"'{text}' is not a value of this column", file=path, row=wrong[0] + 2, field=name
-            )
-        table = table.with_columns(column)
-    return table
-
-
-def _converted(column: pl.Series, kind: pl.DataType) -> pl.Series:
-    if isinstance(kind, pl.Datetime):
-        return column.str.to_datetime(_TIME, time_unit="ms", strict=False)
-    if isinstance(kind, pl.Boolean):
-        return column.replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean)
-    return column.cast(kind, strict=False)

@@ -1,8 +1,7 @@
 """Typing errors: wrong answers that are mistyped correct ones, and answers that look like a misspelled label.
 
-An answer that differs from the gold answer by a power of ten or in one digit suggests a typing error, not an error of
-the dataset. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount, not
-a typing error.
+An answer that differs from the gold answer by a power of ten or in one character suggests a typing error, not an error
+of the dataset. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ TYPING_ERRORS: Final[Mapping[str, Text]] = {
     "layout": Text("keyboard layout"),
     "sign": Text("sign"),
     "power_of_ten": Text("factor of 10, 100 ..."),
-    "swapped_digits": Text("swapped digits"),
-    "off_by_one": Text("off by one"),
-    "off_by_ten": Text("off by 10, 100 ..."),
-    "one_digit": Text("one digit"),
-    "digit_count": Text("a missing or extra digit"),
-    "one_letter": Text("one letter"),
+    "one_character": Text("one character"),
 }
 
 _QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
@@ -58,7 +52,7 @@ def typing_error(answer: str, right: str) -> str | None:
 
     Example:
         >>> typing_error("1324", "1234"), typing_error("120", "12"), typing_error("cat", "cot")
-        ('swapped_digits', 'power_of_ten', None)
+        ('one_character', 'power_of_ten', None)
         >>> typing_error("4", "5") is None
         True
     """
@@ -108,11 +102,7 @@ def _of_numbers(typed: Decimal, two: Decimal) -> dict[str, bool]:
     near = (typed < 0) == (two < 0) and min(len(answer), len(right)) > 1 and within_one_edit(answer, right)
     return kinds | {
         "power_of_ten": typed * two > 0 and _is_power_of_ten(typed / two),
-        "swapped_digits": near and sorted(answer) == sorted(right),
-        "off_by_one": abs(typed - two) == 1,
-        "off_by_ten": abs(typed - two) > 1 and _is_power_of_ten(typed - two),
-        "one_digit": near and len(answer) == len(right),
-        "digit_count": near,
+        "one_character": near,
     }
 
 
@@ -135,7 +125,7 @@ def _of_texts(answer: str, right: str) -> dict[str, bool]:
         "case": plain.casefold() == two.casefold(),
         "alphabet": typed.translate(TWINS).casefold() == right.strip().translate(TWINS).casefold(),
         "layout": known in {typed.casefold().translate(table) for table in (_TO_JCUKEN, _TO_QWERTY)},
-        "one_letter": _one_letter(plain, two),
+        "one_character": _one_letter(plain, two),
     }
 
 

@@ -24,7 +24,6 @@ from merilo.baselines.model_answers import (
     named_answers,
     read_model,
     refuse_annotation,
-    run_outcomes,
 )
 from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.published_folder import load
@@ -40,9 +39,7 @@ from merilo.metrics.answers import has_gold
 from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_items
 from merilo.records import Number, Record, Span
 from merilo.reports.facts import languages_of, plan_of
-from merilo.reports.item_browser import ModelAnswers, model_answers
 from merilo.runs.scores import refuse_other_dataset, scored_dataset, source_of
-from merilo.strict_json import number_at
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
 from merilo.text import LANGUAGES, Language, Text, joined
@@ -504,14 +501,14 @@ def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Find
         text = Text("{who}{n:# answer|# answers} to other items: left out", who=who, n=len(others))
         yield Finding(code="other_items", sentence=text, items=tuple(others))
     yield from _of_answers(model, who)
-    if outcomes := run_outcomes(model, asked.people.declaration.name):
+    if outcomes := model.run.outcomes() if model.run else "":
         text = Text(
             "{who}{outcomes}; these count as wrong, except requests without a reply",
             who=who,
             outcomes=outcomes,
         )
         yield Finding(code="outcomes", sentence=text)
-    if asked.people.baseline and (shots := _shots(model, asked.key)):
+    if asked.people.baseline and (shots := model.shots):
         text = Text(
             "{who}asked with {n:# solved example|# solved examples}, which people did not see",
             who=who,
@@ -528,30 +525,19 @@ def _of_answers(model: Samples, who: str) -> Iterator[Finding]:
         yield model.no_labels.model_copy(update={"sentence": joined([who, model.no_labels.sentence], "")})
 
 
-def _shots(model: Samples, key: str) -> int:
-    """Return how many solved examples stood before each question, as the run or the log says it."""
-    if model.log and model.log.source:
-        return int(number_at(model.log.source.asked, "shots") or 0)
-    place = Path(model.file)
-    place = place if is_run(place) else place.parent
-    datasets = read_run(place).record.datasets if is_run(place) else {}
-    record = next((candidate for name, candidate in datasets.items() if name.lower() == key.lower()), None)
-    return record.shots if record else 0
-
-
 @dataclass(frozen=True, slots=True)
 class ModelSections:
     """Models beside the annotators of a baseline.
 
     Attributes:
         rows: each model beside the annotators, as `compare` gives them.
-        answered: the answers of models, item by item.
+        samples: the answers of models.
         echoes: who repeats each model's wrong answers, or why this cannot be tested.
         limits: how the models' logs were read, and what limits their answers.
     """
 
     rows: tuple[Row, ...] = ()
-    answered: tuple[ModelAnswers, ...] = ()
+    samples: tuple[Samples, ...] = ()
     echoes: tuple[ModelEchoes, ...] = ()
     limits: tuple[Text, ...] = ()
 
@@ -569,10 +555,10 @@ def with_models(baseline: Baseline, models: Sequence[Path], *, margin: Margin | 
         InputError: a file cannot be read.
     """
     crowd = crowd_of(baseline)
-    samples = [read_model(path, crowd) for path in models]
+    samples = tuple(read_model(path, crowd) for path in models)
     echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
-    rows, answered = rows_beside(crowd, samples, margin), tuple(model_answers(crowd, samples))
+    rows = rows_beside(crowd, samples, margin)
     limits = tuple(
         finding.sentence for model in samples for finding in _of_answers(model, f"{model.model}: ")
     )
-    return ModelSections(rows, answered, echoes, limits)
+    return ModelSections(rows, samples, echoes, limits)

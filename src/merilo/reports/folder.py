@@ -173,10 +173,7 @@ def _files(baseline: Baseline, cards: Mapping[str, bytes]) -> tuple[dict[str, by
     files = {f"{RAW}/{name}": data for name, data in raw_files(study, baseline.settings).items()}
     files |= {BASELINE_FILE: as_text(baseline.to_json()).encode(), **tables(baseline)}
     files["report.html"] = page(baseline, plan=plan, attachments=study.plan).encode()
-    beside_models = baseline.beside_models
-    files["items.html"] = item_browser(
-        baseline, beside_models.answered if beside_models else [], languages
-    ).encode()
+    files["items.html"] = item_browser(baseline, languages).encode()
     if asked := _asked_items(baseline.evidence):
         lines = [json.dumps(entry_of(item), ensure_ascii=False) for item in asked]
         files[f"{RAW}/{ITEMS_FILE}"] = ("\n".join(lines) + "\n").encode()

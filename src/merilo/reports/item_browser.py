@@ -9,22 +9,15 @@ admits this script alone.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import repeat
 from typing import Final
 
 import polars as pl
 
 from merilo.baselines.baseline import Baseline, Evidence
-from merilo.baselines.baseline_tables import shown_fields
-from merilo.baselines.crowd import Crowd
-from merilo.baselines.model_answers import Samples
+from merilo.baselines.baseline_tables import scored_answers, shown_fields
 from merilo.baselines.pool_items import metas
-from merilo.metrics.metric import Metric
-from merilo.metrics.scoring import points
-from merilo.metrics.worth import item_points
 from merilo.reports.facts import option_letters
 from merilo.reports.html_page import page_environment, script_content, spans
 from merilo.text import LANGUAGES, Language, Text
@@ -50,64 +43,11 @@ _OUTCOMES: Final = {
 _FATES: Final = {"excluded_annotator": Text("annotator excluded"), "control": Text("control item")}
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """One answer to an item, with its points from 0 to 1 if they are known."""
-
-    annotator: str
-    text: str
-    seconds: float | None
-    fate: str
-    points: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAnswers:
-    """A model's answers to the items of a baseline.
-
-    Attributes:
-        model: the model's name.
-        answers: mapping from item name to its answers.
-        points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not
-            score single items.
-    """
-
-    model: str
-    answers: Mapping[str, Sequence[str]]
-    points: Mapping[str, Sequence[float]]
-
-
-def model_answers(crowd: Crowd, models: Sequence[Samples]) -> list[ModelAnswers]:
-    """Score the answers of models item by item.
-
-    Args:
-        crowd: the annotators of the baseline with which the models were compared.
-        models: the models' answers.
-    """
-    place = {name: position for position, name in enumerate(crowd.names)}
-    scored = _is_shown(crowd.scored)
-    result = []
-    for model in models:
-        names = [name for name in model.answers if name in place]
-        worth: dict[str, tuple[float, ...]] = {}
-        if scored:
-            pairs = [(name, answer) for name in names for answer in model.answers[name]]
-            places, answers = [place[name] for name, _ in pairs], [answer for _, answer in pairs]
-            got = item_points(crowd.declaration, [crowd.items[at] for at in places], answers)
-            for (name, _), value in zip(pairs, got.tolist(), strict=True):
-                worth[name] = (*worth.get(name, ()), value)
-        result.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
-    return result
-
-
-def item_browser(
-    whole: Baseline, models: Sequence[ModelAnswers] = (), languages: Sequence[Language] = LANGUAGES
-) -> str:
+def item_browser(whole: Baseline, languages: Sequence[Language] = LANGUAGES) -> str:
     """Render the item browser of a baseline.
 
     Args:
         whole: the baseline.
-        models: the models' answers to its items.
         languages: the languages of the page.
 
     Returns:
@@ -121,6 +61,9 @@ def item_browser(
     if shown.height > MOST_ITEMS:
         shown = shown.sort("agreement", "item", nulls_last=False).head(MOST_ITEMS).sort("item")
     facets, letters = _facets(baseline, shown), option_letters(baseline)
+    answers = scored_answers(whole, shown["item"])
+    of_people, of_models = _by_item(answers)
+    models = answers.filter(kind="model")["respondent"].unique(maintain_order=True).to_list()
     template = page_environment().get_template("items.html.j2")
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
@@ -132,10 +75,19 @@ def item_browser(
         shown=shown.height,
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
         facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
-        models=[model.model for model in models],
+        models=models,
         **script_content("items.js"),
-        articles=(_article(row, fields, letters, facets, models) for row in shown.iter_rows(named=True)),
-        answers=_answers(baseline, shown["item"]),
+        articles=(
+            _article(
+                row,
+                fields,
+                letters,
+                facets,
+                {name: of_models.get((row["item"], name), []) for name in models},
+            )
+            for row in shown.iter_rows(named=True)
+        ),
+        answers=of_people,
         fates=_FATES,
         mark=_mark,
     )
@@ -149,43 +101,22 @@ def _agreement(baseline: Evidence) -> pl.Series:
     return joined["agreement"]
 
 
-def _answers(baseline: Evidence, items: pl.Series) -> dict[int, list[_Answer]]:
-    """Return all answers to the items on the page, by item number, in the order of the files."""
-    table = baseline.with_fate.filter((pl.col("became") != "control") & pl.col("item").is_in(items.implode()))
-    scored = _points(baseline, table)
-    by_item: dict[int, list[_Answer]] = {item: [] for item in items}
-    columns = table.select("item", "respondent", "answer", "page_seconds", "became")
-    for item, respondent, answer, seconds, fate in columns.iter_rows():
-        text = "" if answer is None else str(answer)
-        by_item[item].append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
-    return by_item
-
-
-def _points(baseline: Evidence, answers: pl.DataFrame) -> dict[tuple[int, str], float]:
-    """Return the points of each answer to an item with gold; empty if the main metric does not score single items."""
-    scorer = baseline.scorer
-    if scorer is None:
-        return {}
-    main, _ = scorer.parts()
-    if not main or not _is_shown(main[0].metric):
-        return {}
-    items = {int(item.id): item for item in scorer.items}
-    pairs = [
-        (int(item), str(answer))
-        for item, answer in answers.select("item", "answer")
-        .drop_nulls()
-        .unique(maintain_order=True)
-        .iter_rows()
-        if item in items
-    ]
-    form, metric, texts = scorer.dataset.answer, main[0].metric, [text for _, text in pairs]
-    worth = points(form, metric, [items[item] for item, _ in pairs], texts)
-    return dict(zip(pairs, worth.tolist(), strict=True))
-
-
-def _is_shown(metric: Metric) -> bool:
-    """Whether the metric gives each answer points from 0 to 1; the points of a whole exam are on another scale."""
-    return metric.points is not None and metric.most is None
+def _by_item(
+    answers: pl.DataFrame,
+) -> tuple[dict[int, list[dict[str, object]]], dict[tuple[int, str], list[tuple[str, float | None]]]]:
+    """Return the answers of people by item, in the order of the files, and those of models by item and model."""
+    people: dict[int, list[dict[str, object]]] = defaultdict(list)
+    models: dict[tuple[int, str], list[tuple[str, float | None]]] = defaultdict(list)
+    shown = answers.filter(pl.col("became").ne_missing("control")).select(
+        "item", "kind", "points", annotator="respondent", text=pl.col("answer").fill_null(""),
+        seconds="page_seconds", fate="became",
+    )  # fmt: skip
+    for row in shown.iter_rows(named=True):
+        if row["kind"] == "model":
+            models[row["item"], row["annotator"]].append((row["text"], row["points"]))
+        else:
+            people[row["item"]].append(row)
+    return people, models
 
 
 def _facets(baseline: Evidence, shown: pl.DataFrame) -> dict[str, dict[int, str]]:
@@ -216,7 +147,7 @@ def _article(
     fields: Sequence[str],
     letters: Mapping[str, str],
     facets: Mapping[str, Mapping[int, str]],
-    models: Sequence[ModelAnswers],
+    models: Mapping[str, Sequence[tuple[str, float | None]]],
 ) -> dict[str, object]:
     """Return what the page says of one item."""
     item, agreement, outcome = row["item"], row["agreement"], _outcome(row)
@@ -231,7 +162,7 @@ def _article(
     data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
     for side in ("people", "model") if models else ():
         data[f"only-{side}"] = " ".join(
-            str(at) for at, model in enumerate(models) if _only(outcome, model.points.get(name, ())) == side
+            str(at) for at, given in enumerate(models.values()) if _only(outcome, given) == side
         )
     return {
         "item": item,
@@ -248,16 +179,13 @@ def _article(
         "consensus": row["label"],
         "gold": row["gold"],
         "agreement": agreement,
-        "models": [
-            (model.model, zip(model.answers[name], model.points.get(name, repeat(None)), strict=False))
-            for model in models
-            if name in model.answers
-        ],
+        "models": [(name, given) for name, given in models.items() if given],
     }
 
 
-def _only(outcome: str, points: Sequence[float]) -> str:
+def _only(outcome: str, answers: Sequence[tuple[str, float | None]]) -> str:
     """Return which side alone is right on an item: "people", "model", or none; most answers of a model decide."""
+    points = [earned for _, earned in answers if earned is not None]
     if outcome == "right" and 2 * sum(point <= 0 for point in points) > len(points):
         return "people"
     return "model" if outcome == "wrong" and 2 * sum(point >= 1 for point in points) > len(points) else ""
