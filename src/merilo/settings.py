@@ -53,6 +53,8 @@ Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=Fa
 #: A share that is neither 0 nor 1.
 Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_nan=False)]
 Positive: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+#: A share that is not 0.
+Part: TypeAlias = Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)]
 #: A number of at least 0, such as a price or a temperature.
 Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Flag: TypeAlias = Annotated[bool, Strict()]
@@ -80,20 +82,22 @@ class Help:
 
     Attributes:
         text: the help of the option.
-        panel: the group of options in a command's help.
+        panel: the group of options in a command's help; by default, that of the settings' class.
         metavar: the placeholder of the value; by default, it follows from the type.
         option: whether `merilo baseline` has an option for it; plans and the library have it anyway.
     """
 
     text: str
-    panel: str = PROCEDURE
+    panel: str = ""
     metavar: str | None = None
     option: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedSettings:
-    """Settings whose values are checked by their declarations."""
+    """Settings whose values are checked by their declarations; `panel` is the usual group of their options."""
+
+    panel: ClassVar[str] = PROCEDURE
 
     def __post_init__(self) -> None:
         kind: type = type(self)
@@ -156,13 +160,7 @@ class AnalysisSettings(CheckedSettings):
         Count, Help("Keep annotators with fewer control answers: they cannot be judged.", option=False)
     ] = 1
     min_control_score: Annotated[
-        float,
-        Strict(),
-        Field(gt=0, le=1, allow_inf_nan=False),
-        Help(
-            "A free-text answer to a control item is right if the F1 of its words is at least this much.",
-            option=False,
-        ),
+        Part, Help("The least F1 of words of a right free-text answer to a control item.", option=False)
     ] = 0.5
     min_votes: Annotated[
         Count | Literal["majority"], Help("Equal votes that make a majority.", metavar="majority|N")
@@ -193,15 +191,13 @@ class PlannedAnalysis(AnalysisSettings):
 class Settings(AnalysisSettings):
     """The settings of a baseline, decided before its metrics are seen; `help_of` tells what each one means."""
 
-    alternatives: Annotated[
-        Text | None, Help("The separator of several gold answers in one cell.", option=False)
-    ] = None
-    currency: Annotated[
-        str | None, Help("The currency of rewards, if the platform does not state it.", option=False)
-    ] = None
-    minimum_hourly: Annotated[
-        Amount | None, Help("Warn if annotators earned less for an hour of work.", option=False)
-    ] = None
+    alternatives: Annotated[Text | None, Help("The separator of gold answers in a cell.", option=False)] = (
+        None
+    )
+    currency: Annotated[str | None, Help("The currency of rewards, if not stated.", option=False)] = None
+    minimum_hourly: Annotated[Amount | None, Help("Warn if an hour of work earned less.", option=False)] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,69 +207,42 @@ class RunSettings(CheckedSettings):
     `None` means the default of the dataset and its kind of answer.
     """
 
+    panel: ClassVar[str] = PROMPT
+
     limit: Annotated[Count | None, Help("Ask only the first N items of each dataset.", INPUT)] = None
     prompts: Annotated[
-        Manner | None,
-        Help(
-            "The form of requests: that of the benchmark's harness, or Merilo's. Default: harness for the "
-            "benchmark's datasets.",
-            PROMPT,
-        ),
+        Manner | None, Help("The form of requests. Default: harness for the benchmark's datasets.")
     ] = None
-    shots: Annotated[
-        Whole | None,
-        Help("Solved items before each question. Default: as many as the dataset declares.", PROMPT),
-    ] = None
-    system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
+    shots: Annotated[Whole | None, Help("Solved items before each question. Default: the dataset's.")] = None
+    system: Annotated[str | None, Help("The system prompt.")] = None
     as_people: Annotated[
-        Flag, Help("Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)
+        Flag, Help("Ask exactly what people saw: no shots, each item with its instruction.")
     ] = False
     mode: Annotated[
-        AskedMode,
-        Help(
-            "How closed answers are asked; auto compares log-likelihoods where the backend has them.", PROMPT
-        ),
+        AskedMode, Help("How closed answers are asked; auto: by log-likelihoods where the backend has them.")
     ] = "auto"
     stop: Annotated[
         tuple[Text, ...] | None,
-        Help(
-            "A string that ends an answer, \\n for a line break; may be given several times. "
-            "Default: those of the dataset, none for chat.",
-            PROMPT,
-        ),
+        Help("What ends an answer, \\n for a line break; repeatable. Default: the dataset's, none for chat."),
     ] = None
     max_tokens: Annotated[
-        Count | None,
-        Help("The most tokens of an answer, thought included. Default: by kind of answer.", PROMPT),
+        Count | None, Help("The most tokens of an answer, thought included. Default: by kind of answer.")
     ] = None
     temperature: Annotated[
-        Amount | None,
-        Help(
-            "The temperature of sampling, 0 for greedy decoding. Default: 0.6 for programs, else 0.", PROMPT
-        ),
+        Amount | None, Help("The sampling temperature; 0 is greedy. Default: 0.6 for programs, else 0.")
     ] = None
-    seed: Annotated[Whole, Help("The random seed of the choice of shots and of sampling.", PROMPT)] = 0
-    samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.", PROMPT)] = (
-        None
-    )
+    seed: Annotated[Whole, Help("The random seed of the choice of shots and of sampling.")] = 0
+    samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.")] = None
     price: Annotated[
         Text | None,
-        Help(
-            "The price in USD of a million tokens of requests and of answers, such as 2.5,10.",
-            LIMITS,
-            "IN,OUT",
-        ),
+        Help("USD for a million tokens of requests and of answers, such as 2.5,10.", LIMITS, "IN,OUT"),
     ] = None
     max_usd: Annotated[
-        Amount | None, Help("Stop when the run has cost so much, earlier commands included.", LIMITS, "USD")
+        Amount | None, Help("Stop at this cost of the run, earlier commands included.", LIMITS, "USD")
     ] = None
     extract: Annotated[
         Manner | None,
-        Help(
-            "How answers are read from replies: by Merilo's rules, or as the harness does, by the first label. "
-            "May change when a run is resumed. Default: merilo.",
-            OUTPUT,
-        ),
+        Help("How answers are read: by Merilo's rules, or the first label as the harness does.", OUTPUT),
     ] = None
 
     def __post_init__(self) -> None:
@@ -304,70 +273,48 @@ class RunSettings(CheckedSettings):
 
     def of_requests(self) -> dict[str, Json]:
         """Return the settings that every request of a run depends on, which must not change when the run is resumed."""
-        names = (
-            "prompts",
-            "shots",
-            "system",
-            "as_people",
-            "mode",
-            "stop",
-            "max_tokens",
-            "temperature",
-            "seed",
-        )
+        names = "prompts shots system as_people mode stop max_tokens temperature seed"
         chosen = self.parameters()
-        return {name: chosen[name] for name in names}
+        return {name: chosen[name] for name in names.split()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSettings(CheckedSettings):
     """The settings of running programs in the sandbox; `help_of` tells what each one means."""
 
+    panel: ClassVar[str] = SANDBOX
+
     partial: Annotated[
-        Flag, Help("Score the problems that have completions, even if other problems have none.", INPUT)
+        Flag, Help("Score the problems that have completions, if others lack them.", INPUT)
     ] = False
     workers: Annotated[
-        Count | None,
-        Help("How many programs run at once; with --ray, on each node. Default: one per processor.", SANDBOX),
+        Count | None, Help("Programs that run at once; with --ray, on each node. Default: one per processor.")
     ] = None
     timeout: Annotated[
         float,
         Strict(),
         Field(ge=0.01, le=86_400, allow_inf_nan=False),
-        Help("Time limit of one program with all its tests, in seconds.", SANDBOX),
+        Help("Time limit of one program with all its tests, in seconds."),
     ] = 3.0
     memory: Annotated[
-        int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)
+        int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.")
     ] = 512
     judge_seed: Annotated[
         str | None,
         Help(
-            "The seed of a check's random tests; give that of an earlier result to repeat it. "
-            "Default: a new secret seed.",
-            SANDBOX,
-            "TEXT",
+            "The seed of a check's random tests; an earlier result names its own. Default: new.",
+            metavar="TEXT",
         ),
     ] = None
     python: Annotated[
         str | None,
-        Help(
-            "The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.",
-            SANDBOX,
-            "3.12|PATH",
-        ),
+        Help("What runs the programs, 3.9 to 3.14. Default: what runs Merilo.", metavar="3.12|PATH"),
     ] = None
-    packages: Annotated[
-        Path | None, Help("A folder of packages that programs may import.", SANDBOX, "DIR")
-    ] = None
-    backend: Annotated[
-        str, Help("The sandbox: bubblewrap, docker, or auto for the first one available.", SANDBOX)
-    ] = "auto"
-    ray: Annotated[
-        str | None,
-        Help("Spread the work over a Ray cluster: its address, auto, or local.", SANDBOX, "ADDRESS"),
-    ] = None
+    packages: Annotated[Path | None, Help("Packages that programs may import.", metavar="DIR")] = None
+    backend: Annotated[str, Help("bubblewrap, docker, or auto: the first one available.")] = "auto"
+    ray: Annotated[str | None, Help("A Ray cluster: its address, auto, or local.", metavar="ADDRESS")] = None
     unsafe_no_sandbox: Annotated[
-        Flag, Help("Run without a sandbox. The programs can then do anything that you can.", SANDBOX)
+        Flag, Help("Run without a sandbox. The programs can then do anything that you can.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -385,17 +332,19 @@ class ProgramSettings(CheckedSettings):
 class InputSettings(CheckedSettings):
     """What a study's exports are read with; `help_of` tells what each one means."""
 
-    dataset: Annotated[str | None, Help("The dataset: labels and computed gold.", INPUT, "NAME")] = None
-    gold: Annotated[Path | None, Help("Gold answers, joined by id or inputs.", INPUT)] = None
+    panel: ClassVar[str] = INPUT
+
+    dataset: Annotated[str | None, Help("The dataset: labels and computed gold.", metavar="NAME")] = None
+    gold: Annotated[Path | None, Help("Gold answers, joined by id or inputs.")] = None
     item: Annotated[
-        tuple[str, ...], Help("A column that identifies an item; repeatable.", INPUT, "COLUMN")
+        tuple[str, ...], Help("A column that identifies an item; repeatable.", metavar="COLUMN")
     ] = ()
-    annotator: Annotated[str | None, Help("The column of annotators' ids.", INPUT, "COLUMN")] = None
-    answer: Annotated[str | None, Help("The column of answers.", INPUT, "COLUMN")] = None
-    reading: Annotated[Path | None, Help("How columns are read, from merilo inspect.", INPUT, "FILE")] = None
-    platform: Annotated[Platform | None, Help("The platform. Default: recognised.", INPUT)] = None
-    gold_column: Annotated[str | None, Help("The column of gold answers.", INPUT, "COLUMN")] = None
-    skills: Annotated[Path | None, Help("The platform's skills of annotators.", INPUT)] = None
+    annotator: Annotated[str | None, Help("The column of annotators' ids.", metavar="COLUMN")] = None
+    answer: Annotated[str | None, Help("The column of answers.", metavar="COLUMN")] = None
+    reading: Annotated[Path | None, Help("How columns are read, from merilo inspect.", metavar="FILE")] = None
+    platform: Annotated[Platform | None, Help("The platform. Default: recognised.")] = None
+    gold_column: Annotated[str | None, Help("The column of gold answers.", metavar="COLUMN")] = None
+    skills: Annotated[Path | None, Help("The platform's skills of annotators.")] = None
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
@@ -410,67 +359,45 @@ DEFAULTS: Final[dict[str, Any]] = {
 class CreateSettings(CheckedSettings):
     """What a new study asks, and whom; `help_of` tells what each one means. Everything else is decided in its plan."""
 
+    panel: ClassVar[str] = STUDY
+
     dataset: Annotated[
-        str | None,
-        Help(
-            "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.",
-            STUDY,
-        ),
+        str | None, Help("A name of 'merilo datasets list', or a declaration. Default: taken from the data.")
     ] = None
     size: Annotated[
-        Count | None,
-        Help(
-            "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", STUDY
-        ),
+        Count | None, Help("How many items to draw. Default: all of at most 3,000 items, else 1,000.")
     ] = None
     per_domain: Annotated[
-        Count | None,
-        Help(
-            "Draw this number of items from each domain (the first --field); the guide's draw for experts.",
-            STUDY,
-        ),
+        Count | None, Help("Draw as many of each domain (the first --field), as for experts.")
     ] = None
     field: Annotated[
         tuple[Text, ...],
-        Help(
-            "A field whose distribution the drawn items keep; may be given several times. Default: every field that "
-            "can be kept.",
-            STUDY,
-        ),
+        Help("A field whose distribution the drawn items keep; repeatable. Default: all that can be kept."),
     ] = ()
-    seed: Annotated[Whole, Help("The seed of every draw.", STUDY)] = 0
+    seed: Annotated[Whole, Help("The seed of every draw.")] = 0
     language: Annotated[
         tuple[Literal["ru", "en"], ...],
         Help(
-            "A language of the instruction and of the site's pages, the first by default; may be given several times. "
-            "Default: en for prompts in English, else ru and en.",
-            STUDY,
-            "ru|en",
+            "Of instruction and pages; repeatable. Default: en for English prompts, else both.",
+            metavar="ru|en",
         ),
     ] = ()
     audience: Annotated[
-        Literal["basic", "expert"] | None,
-        Help("Whom to ask. Default: taken from the dataset's knowledge skills.", STUDY),
+        Literal["basic", "expert"] | None, Help("Whom to ask. Default: by the dataset's knowledge skills.")
     ] = None
     controls: Annotated[
         Path | None,
         Help(
-            "A file of items with known answers, or how many to take of the items that are not drawn. Default: the "
-            "dataset's shots.",
-            STUDY,
-            "FILE|N",
+            "Items with known answers, or how many of those not drawn. Default: the shots.", metavar="FILE|N"
         ),
     ] = None
     control_share: Annotated[
-        float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.", STUDY)
+        float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.")
     ] = 0.05
     training: Annotated[
         Path | None,
         Help(
-            "Training items, which annotators answer first, with feedback: a file, or how many to take of the items "
-            "that are not drawn.",
-            STUDY,
-            "FILE|N",
+            "Items answered first, with feedback: a file, or how many of those not drawn.", metavar="FILE|N"
         ),
     ] = None
     name: Annotated[str | None, Help("The study's name. Default: the dataset's name.", OUTPUT)] = None
@@ -480,38 +407,27 @@ class CreateSettings(CheckedSettings):
 class PowerSettings(CheckedSettings):
     """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
 
-    expected: Annotated[Probability, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
+    panel: ClassVar[str] = ESTIMATE
+
+    expected: Annotated[Probability, Help("The expected score of the consensus.")] = 0.9
     half_width: Annotated[
         Annotated[float, Strict(), Field(gt=0, lt=0.5, allow_inf_nan=False)] | None,
-        Help("The wanted half-width of the confidence interval.", ESTIMATE),
+        Help("The wanted half-width of the confidence interval."),
     ] = None
-    difference: Annotated[
-        Probability | None,
-        Help("The difference between people and a model that the study must detect.", ESTIMATE),
-    ] = None
-    margin: Annotated[
-        Probability | None,
-        Help("The margin within which equality with a model must be shown, if it is true.", ESTIMATE),
-    ] = None
+    difference: Annotated[Probability | None, Help("The difference from a model to detect.")] = None
+    margin: Annotated[Probability | None, Help("The margin of equality to be shown.")] = None
     discordant: Annotated[
-        Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)] | None,
-        Help(
-            "The share of items on which only one side is right. Default: as if errors were independent.",
-            ESTIMATE,
-        ),
+        Part | None, Help("Items on which only one side is right. Default: as if errors were independent.")
     ] = None
-    items: Annotated[Count | None, Help("Compute the precision for this number of items.", ESTIMATE)] = None
-    level: Annotated[Probability, Help("The intervals' nominal coverage.", ESTIMATE)] = 0.95
+    items: Annotated[Count | None, Help("Compute the precision for this number of items.")] = None
+    level: Annotated[Probability, Help("The intervals' nominal coverage.")] = 0.95
     power: Annotated[
-        Probability, Help("The probability of detecting the difference, or of showing equivalence.", ESTIMATE)
+        Probability, Help("The probability of detecting the difference, or of showing equivalence.")
     ] = 0.8
     overlap: Annotated[Count, Help("How many annotators answer an item.", PEOPLE)] = 5
     people: Annotated[
         Annotated[int, Strict(), Field(ge=2)] | None,
-        Help(
-            "How many annotators there are. Default: enough to make their share of the variance negligible.",
-            PEOPLE,
-        ),
+        Help("How many annotators. Default: enough to make their share of the variance negligible.", PEOPLE),
     ] = None
     spread: Annotated[
         Annotated[float, Strict(), Field(ge=0, le=0.5, allow_inf_nan=False)],
@@ -519,24 +435,15 @@ class PowerSettings(CheckedSettings):
     ] = 0.1
     cluster_size: Annotated[
         Annotated[float, Strict(), Field(ge=1, le=10_000_000, allow_inf_nan=False)],
-        Help("How many items form a cluster, such as questions about one text.", ESTIMATE),
+        Help("How many items form a cluster, such as questions about one text."),
     ] = 1.0
-    icc: Annotated[
-        Share, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)
-    ] = 0.0
+    icc: Annotated[Share, Help("The correlation of items' scores within a cluster.")] = 0.0
     each: Annotated[Count, Help("How many items one annotator answers.", PEOPLE)] = 50
-    min_control_accuracy: Annotated[
-        Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)],
-        Help("Exclude annotators whose accuracy on control items is lower.", CONTROLS),
-    ] = DEFAULTS["min_control_accuracy"]
-    chance: Annotated[Probability, Help("The expected accuracy of random guessing.", CONTROLS)] = 0.25
-    skilled: Annotated[
-        Probability, Help("The accuracy on control items of an annotator who should be kept.", CONTROLS)
-    ] = 0.85
-    exclude: Annotated[
-        Probability, Help("The probability of excluding an annotator who guesses.", CONTROLS)
-    ] = 0.95
-    keep: Annotated[Probability, Help("The probability of keeping a skilled annotator.", CONTROLS)] = 0.95
+    min_control_accuracy: Annotated[Part, Help("Exclude annotators below it on them.", CONTROLS)] = 0.5
+    chance: Annotated[Probability, Help("The expected accuracy of guessing.", CONTROLS)] = 0.25
+    skilled: Annotated[Probability, Help("A skilled annotator's accuracy.", CONTROLS)] = 0.85
+    exclude: Annotated[Probability, Help("The probability of excluding a guesser.", CONTROLS)] = 0.95
+    keep: Annotated[Probability, Help("The probability of keeping a skilled one.", CONTROLS)] = 0.95
 
 
 @cache

@@ -198,7 +198,9 @@ def _option(name: str, defaults: CheckedSettings) -> Parameter:
         kind, default = list[str] | None, None
     elif name == "min_votes":
         kind = str
-    shown = typer.Option(*flags, help=about.text, metavar=about.metavar, rich_help_panel=about.panel)
+    shown = typer.Option(
+        *flags, help=about.text, metavar=about.metavar, rich_help_panel=about.panel or defaults.panel
+    )
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
 
 

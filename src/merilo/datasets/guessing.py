@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.datasets.own_items import (
@@ -81,24 +81,33 @@ _ALPHABETS: Final = (ascii_uppercase[:_MOST_LABELS], RUSSIAN_LETTERS)
 _LISTED: Final = re.compile(r"^[ \t]*[(\[]?([A-ZА-Я])[).:\]][ \t]*\S", re.MULTILINE)
 
 
-def _own(help_: str, metavar: str | None = "COLUMN") -> Help:
-    return Help(help_, "Instead of a guess", metavar)
+_C: Final = "COLUMN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes(CheckedSettings):
     """What a user says about a file of questions; the rest is guessed. `none` turns the guess of a column off."""
 
-    question: Annotated[tuple[str, ...], _own("A column that is shown; several in their order.")] = ()
-    options: Annotated[tuple[str, ...], _own("The columns of options, or one with lists; or none.")] = ()
-    gold: Annotated[tuple[str, ...], _own("The columns of gold answers, all right; or none.")] = ()
-    gold_is: Annotated[GoldForm | None, _own("How a gold answer names an option.", None)] = None
-    gold_after: Annotated[str | None, _own("What a gold answer follows, such as '####'.", "TEXT")] = None
-    answer: Annotated[AnswerForm | None, _own("The form of an answer.", None)] = None
-    id: Annotated[str | None, _own("The column of ids; none: the rows are numbered.")] = None
-    group: Annotated[str | None, _own("The column of groups, each with a score; or none.")] = None
-    cluster: Annotated[str | None, _own("The column that dependent items share; or none.")] = None
-    language: Annotated[Language | None, _own("Of the prompts. Default: that of the questions.", None)] = None
+    panel: ClassVar[str] = "Instead of a guess"
+
+    question: Annotated[
+        tuple[str, ...], Help("A column that is shown; several in their order.", metavar=_C)
+    ] = ()
+    options: Annotated[
+        tuple[str, ...], Help("The columns of options, or one with lists; or none.", metavar=_C)
+    ] = ()
+    gold: Annotated[
+        tuple[str, ...], Help("The columns of gold answers, all right; or none.", metavar=_C)
+    ] = ()
+    gold_is: Annotated[GoldForm | None, Help("How a gold answer names an option.")] = None
+    gold_after: Annotated[str | None, Help("What a gold answer follows, such as '####'.", metavar="TEXT")] = (
+        None
+    )
+    answer: Annotated[AnswerForm | None, Help("The form of an answer.")] = None
+    id: Annotated[str | None, Help("The column of ids; none: the rows are numbered.", metavar=_C)] = None
+    group: Annotated[str | None, Help("The column of groups, each with a score; or none.", metavar=_C)] = None
+    cluster: Annotated[str | None, Help("The column that dependent items share; or none.", metavar=_C)] = None
+    language: Annotated[Language | None, Help("Of the prompts. Default: that of the questions.")] = None
     name: Annotated[str | None, Help("The dataset's name. Default: that of the file.", OUTPUT)] = None
 
 
