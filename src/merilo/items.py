@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from merilo.atomic_write import write_bytes, write_text
 from merilo.errors import InputError, OutputError, UsageError
@@ -337,21 +337,16 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
     """
     for key, message in faults_of(entry):
         raise InputError(message, file=file, field=".".join(filter(None, (where, key))) or None)
-    said = cast("dict[str, Json]", entry)
-    meta = cast("dict[str, Json]", said["meta"])
-    outputs = said.get("outputs")
-    return Item(
-        id=cast("ItemId", id_of(meta)),
-        instruction=cast("str | int", said["instruction"]),
-        inputs=cast("str | dict[str, Json]", said["inputs"]),
-        outputs=None if outputs in ("", [], {}) else outputs,
-        meta=meta,
-    )
+    known: Any = entry
+    meta, outputs = known["meta"], known.get("outputs")
+    outputs = None if outputs in _CLOSED else outputs
+    return Item(id_of(meta), known["instruction"], known["inputs"], outputs, meta)  # type: ignore[arg-type]
 
 
 # Tuples, because a union of types would be made anew for every item.
 _NAME: Final = (str, int)
 _INPUTS: Final = (str, dict)
+_CLOSED: Final[tuple[Json, ...]] = ("", [], {})
 
 
 def faults_of(entry: Json) -> list[tuple[str, str]]:
@@ -359,10 +354,10 @@ def faults_of(entry: Json) -> list[tuple[str, str]]:
     if not isinstance(entry, dict):
         return [("", "must be an item: an object with instruction, inputs, outputs and meta")]
     faults = []
-    instruction, inputs, meta = entry.get("instruction"), entry.get("inputs"), entry.get("meta")
+    instruction, meta = entry.get("instruction"), entry.get("meta")
     if not isinstance(instruction, _NAME) or isinstance(instruction, bool):
         faults.append(("instruction", "must be a text or the number of a prompt"))
-    if not isinstance(inputs, _INPUTS):
+    if not isinstance(entry.get("inputs"), _INPUTS):
         faults.append(("inputs", "must be a text or an object"))
     if not isinstance(meta, dict):
         faults.append(("meta", "must be an object with an id"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from json.encoder import encode_basestring
 from math import isfinite
@@ -16,6 +17,9 @@ from merilo.files import opened
 #: A JSON value.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+
+#: A surrogate as JSON writes it, of which every other may be missing.
+_SURROGATE: Final = re.compile(r"\\u[dD]")
 
 #: Larger files are rejected; files of answers are far smaller.
 LARGEST_FILE: Final = 1 << 30
@@ -41,7 +45,7 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
-        if "\\ud" in text or "\\uD" in text:
+        if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"

@@ -74,9 +74,9 @@ def most(item: Item) -> float:
     return float(question(item).most)
 
 
-def points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return the points of each answer, see `points_of`; an unanswered question has the answer ""."""
-    return [points_of(question(item), str(answer)) for item, answer in zip(items, answers, strict=True)]
+def points(_: Answer, item: Item, answer: Given) -> float:
+    """Return the points of an answer, see `points_of`; an unanswered question has the answer ""."""
+    return points_of(question(item), str(answer))
 
 
 def points_of(item: Question, answer: str) -> float:

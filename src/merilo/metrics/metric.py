@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from merilo.statistics import FloatArray
     from merilo.statistics.intervals import Interval
 
-#: The points of answers, shape (n,), from the form of answers, the item of each answer, and the answers.
-Points: TypeAlias = Callable[[Answer, Sequence[Item], Sequence[Given]], Sequence[float]]
+#: The points of an answer, from the form of answers, the item and the answer.
+Points: TypeAlias = Callable[[Answer, Item, Given], float]
 #: The values of a metric, shape (rows,), from the gold and the answer of each cell, and the weight of each cell in each
 #: row, shape (rows, cells). A row whose gold or answers do not vary has the value 0 if the metric is not defined there.
 Statistic: TypeAlias = Callable[[Sequence[str], Sequence[str], "FloatArray"], "FloatArray"]
@@ -32,7 +32,7 @@ class Metric(NamedTuple):
     Attributes:
         name: its name in declarations and results.
         answers: the kinds of answers that it scores.
-        points: the points of answers; the value is the mean over units of the share of points earned.
+        points: the points of an answer; the value is the mean over units of the share of points earned.
         ratings: the points of answers from the ratings of the three classifiers of ruDetox.
         statistic: a value of gold and answers together, which is no mean over answers.
         most: the most points of an item; by default 1.

@@ -77,14 +77,11 @@ def pass_metric(k: int) -> Metric:
     )
 
 
-def _points(k: int, _: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return `pass_at_k` of the generations of each item; of a verdict on one program, whether it passed."""
-    return [
-        float(answer == PASSED)
-        if isinstance(answer, str)
-        else pass_at_k(len(answer), _correct(item, answer), k)
-        for item, answer in zip(items, answers, strict=True)
-    ]
+def _points(k: int, _: Answer, item: Item, answer: Given) -> float:
+    """Return `pass_at_k` of the generations of an item; of a verdict on one program, whether it passed."""
+    if isinstance(answer, str):
+        return float(answer == PASSED)
+    return pass_at_k(len(answer), _correct(item, answer), k)
 
 
 def _correct(item: Item, answer: Given) -> int:

@@ -118,14 +118,14 @@ def _rows(metric: Metric, items: Sequence[Item]) -> tuple[int, ...]:
 
 def _groups(scoring: Scoring, items: Sequence[Item], rows: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """Map the name of each group's metric to the positions of its items, sorted by name, numbers by value."""
+    fields = scoring.fields_of_groups
     by_values: dict[str, list[int]] = defaultdict(list)
     for row in rows:
-        by_values[repr([items[row].value(name) for name in scoring.fields_of_groups])].append(row)
+        by_values[repr([items[row].value(name) for name in fields])].append(row)
     grouped: dict[str, list[int]] = defaultdict(list)
-    fields = [f"{{{name}}}" for name in scoring.fields_of_groups]
     for members in by_values.values():
         name = items[members[0]].fill(scoring.extra) or CRITERION
-        if not any(field in name for field in fields):
+        if not any(f"{{{field}}}" in name for field in fields):
             grouped[name] += members
         elif scoring.answer.kind == "criteria":
             grouped[CRITERION] += members
@@ -174,30 +174,34 @@ def score(
     if rater and any(metric.ratings for metric in _metrics(scoring).values()):
         texts = [str(answers[item.id]) for item in answered]
         ratings = rater.rate([str(item.inputs) for item in answered], texts)
+    sheet = _Sheet(scoring, items, answers, answered, clusters, ratings)
     main, extra = parts(scoring, items)
-    units = {part.metric.unit: part.metric.unit_of for part in (*main, *extra) if part.metric.unit}
-    begun = {unit: {unit_of(item) for item in answered} for unit, unit_of in units.items()}
-    sheet = _Sheet(scoring, items, answers, clusters, ratings, begun)
     scored = {part.name: sheet.score(part, sheet.counted(part)) for part in main}
     grouped = {part.name: sheet.score(part, counted) for part in extra if (counted := sheet.counted(part))}
-    missing = {name: value for name, value in scored.items() if isinstance(value, str)}
-    computed = [
-        {name: value for name, value in group.items() if isinstance(value, Score)}
-        for group in (scored, grouped)
-    ]
-    return Scores(computed[0], computed[1], missing)
+    return Scores(
+        {name: value for name, value in scored.items() if isinstance(value, Score)},
+        {name: value for name, value in grouped.items() if isinstance(value, Score)},
+        {name: value for name, value in scored.items() if isinstance(value, str)},
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sheet:
+class _Sheet(NamedTuple):
     """The answers to items, scored part by part."""
 
     scoring: Scoring
     items: Sequence[Item]
     answers: Mapping[ItemId, Given]
+    answered: Sequence[Item]
     clusters: Mapping[ItemId, Hashable] | None
     ratings: Ratings | None
-    begun: Mapping[str, set[Hashable]]
+
+    def counted(self, part: Part) -> list[Item]:
+        """Return the items that count: those with an answer, or of a unit with one."""
+        items, unit_of = [self.items[row] for row in part.rows], part.metric.unit_of
+        if part.metric.unit is None:
+            return [item for item in items if item.id in self.answers]
+        begun = {unit_of(item) for item in self.answered}
+        return [item for item in items if unit_of(item) in begun]
 
     def score(self, part: Part, items: Sequence[Item]) -> Score | str:
         """Score a part on its items that count, or return the reason why it cannot be computed."""
@@ -205,43 +209,44 @@ class _Sheet:
         answers = [self.answers.get(item.id, "") for item in items]
         if metric.lacking and (reason := metric.lacking(items or self.items, answers)):
             return reason
-        if metric.ratings:
-            if self.ratings is None:
-                return NO_RATER
-            answered = (item.id for item in self.items if item.id in self.answers)
-            place = {name: row for row, name in enumerate(answered)}
-            rows = [place[item.id] for item in items]
-            rated = metric.ratings(Ratings(*(column[rows] for column in self.ratings)))
-            return self._mean(part, items, rated)
         if metric.statistic:
-            gold = [gold_label(item, part.criterion) for item in items]
-            if part.criterion is not None:
-                answers = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
-            texts, clusters = cast("list[str]", answers), self._clusters(items)
-            return statistic_score(part.name, metric, texts, gold, clusters)
-        return self._mean(part, items, points(self.scoring.answer, metric, items, answers))
-
-    def counted(self, part: Part) -> list[Item]:
-        """Return the items that count: those with an answer, or of a unit with one."""
-        items = [self.items[row] for row in part.rows]
-        if part.metric.unit is None:
-            return [item for item in items if item.id in self.answers]
-        begun, unit_of = self.begun[part.metric.unit], part.metric.unit_of
-        return [item for item in items if unit_of(item) in begun]
-
-    def _mean(self, part: Part, items: Sequence[Item], earned: FloatArray) -> Score:
-        """Return the mean over items or units."""
-        metric = part.metric
+            return self._statistic(part, metric.statistic, items, answers)
+        if metric.ratings is None:
+            earned = points(self.scoring.answer, metric, items, answers)
+        elif self.ratings is None:
+            return NO_RATER
+        else:
+            place = {item.id: row for row, item in enumerate(self.answered)}
+            earned = metric.ratings(self.ratings)[[place[item.id] for item in items]]
+        ids = [item.id for item in items]
         if metric.unit is None or not items:
-            ids = [item.id for item in items]
             return mean_score(part.name, earned, ids, self._clusters(items))
         values = unit_values(metric, items, earned)
         over = f"{metric.unit.removesuffix('_id')}s"
         mean = float(values.mean())
         interval = interval_over_items(mean, of_mean(values), over=over) if len(values) > 1 else None
         shown = earned if part.name == metric.name else earned / most_points(metric, items)
-        per_item = dict(zip([item.id for item in items], shown.tolist(), strict=True))
-        return Score(part.name, mean, len(items), interval, per_item)
+        return Score(part.name, mean, len(items), interval, dict(zip(ids, shown.tolist(), strict=True)))
+
+    def _statistic(
+        self, part: Part, statistic: Statistic, items: Sequence[Item], answers: Sequence[Given]
+    ) -> Score:
+        """Return a statistic of gold and answers, with its interval from the influence of each item; 0 without items.
+
+        Where all answers are correct or all are wrong, items count as fewer if labels are rare (`items_alike`).
+        """
+        if not items:
+            return Score(part.name, 0.0, 0)
+        gold = [gold_label(item, part.criterion) for item in items]
+        texts = answers
+        if part.criterion is not None:
+            texts = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
+        cell, true, answered = cells_of(zip(gold, cast("list[str]", texts), strict=True))
+        value, change = influences_on(statistic, true, answered, np.bincount(cell) / len(items))
+        alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
+        clusters, influence = self._clusters(items), Influence(change[cell] / len(items), alike=alike)
+        interval = interval_over_items(value, influence, clusters, bounds=part.bounds)
+        return Score(part.name, value, len(items), interval, {}, shared_clusters(clusters))
 
     def _clusters(self, items: Sequence[Item]) -> list[Hashable] | None:
         return clusters_for(items, self.scoring.cluster, self.clusters)
@@ -255,7 +260,8 @@ def points(form: Answer, metric: Metric, items: Sequence[Item], answers: Sequenc
     """
     if metric.points is None:
         raise DataError(f"the metric '{metric.name}' gives no points for single answers")
-    return np.array(metric.points(form, items, answers), dtype=np.float64)
+    pairs = zip(items, answers, strict=True)
+    return np.array([metric.points(form, item, answer) for item, answer in pairs], dtype=np.float64)
 
 
 def most_points(metric: Metric, items: Sequence[Item]) -> FloatArray:
@@ -297,35 +303,6 @@ def mean_score(
     value = float(earned.mean()) if len(earned) else 0.0
     interval = interval_over_items(value, of_mean(earned), clusters) if len(earned) else None
     return Score(name, value, len(earned), interval, per_item, shared_clusters(clusters))
-
-
-def statistic_score(
-    name: str,
-    metric: Metric,
-    answers: Sequence[str],
-    gold: Sequence[str],
-    clusters: Sequence[Hashable] | None = None,
-) -> Score:
-    """Return a statistic of gold and answers, with its interval over items; 0 without items.
-
-    Its interval takes the influence of each item. Where all answers are correct or all are wrong, items count as fewer
-    if labels are rare (`items_alike`).
-
-    Raises:
-        DataError: the metric is no statistic, or the answers are not such as it needs.
-    """
-    if metric.statistic is None:
-        raise DataError(f"the metric '{metric.name}' is a mean over items")
-    n, shared = len(gold), shared_clusters(clusters)
-    if not n:
-        return Score(name, 0.0, 0)
-    cell, true, answered = cells_of(zip(gold, answers, strict=True))
-    value, change = influences_on(metric.statistic, true, answered, np.bincount(cell) / n)
-    alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
-    interval = interval_over_items(
-        value, Influence(change[cell] / n, alike=alike), clusters, bounds=metric.bounds
-    )
-    return Score(name, value, n, interval, {}, shared)
 
 
 def cells_of(pairs: Iterable[tuple[str, str]]) -> tuple[IntArray, list[str], list[str]]:
@@ -437,7 +414,7 @@ def clusters_for(
 
     Args:
         items: the items; one without the field is a cluster of its own.
-        field: the field of `inputs` or, if they do not have it, of `meta` that items of one cluster share.
+        field: the field of `meta` or `inputs` that items of one cluster share.
         clusters: item id -> cluster; used in place of the field.
 
     Example:
@@ -446,16 +423,10 @@ def clusters_for(
     """
     if clusters is not None:
         return [clusters[item.id] for item in items]
-    values = [_field(item, field) for item in items] if field else []
+    values = [item.value(field) for item in items] if field else []
     if all(value is None for value in values):
         return None
-    return [("without", place) if value is None else value for place, value in enumerate(values)]
-
-
-def _field(item: Item, field: str) -> str | None:
-    own = item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
-    value = item.value(field) if own is None else own
-    return None if value is None else str(value)
+    return [("without", place) if value is None else str(value) for place, value in enumerate(values)]
 
 
 def shared_clusters(clusters: Sequence[Hashable] | None) -> int | None:

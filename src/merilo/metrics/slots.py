@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer, Given
@@ -12,22 +12,19 @@ from merilo.metrics.labels import folded
 from merilo.strict_json import Json
 
 
-def intent_points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return 1 for each answer whose intent is the gold's, but for case and outer white space, else 0.
+def intent_points(_: Answer, item: Item, answer: Given) -> float:
+    """Return 1 for an answer whose intent is the gold's, but for case and outer white space, else 0.
 
     Example:
         >>> gold = {"intent": "alarm", "slots": {"time": "7:00"}}
-        >>> intent_points(Answer(kind="slots"), [Item(1, "", "", gold)], ['{"intent": "Alarm"}'])
-        [1.0]
+        >>> intent_points(Answer(kind="slots"), Item(1, "", "", gold), '{"intent": "Alarm"}')
+        1.0
     """
-    return [
-        float(_read(answer)[0] == _read(item.outputs)[0] != "")
-        for item, answer in zip(items, answers, strict=True)
-    ]
+    return float(_read(answer)[0] == _read(item.outputs)[0] != "")
 
 
-def slot_points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return the F1 of each answer's slots: a slot is right if its type and its value are the gold's.
+def slot_points(_: Answer, item: Item, answer: Given) -> float:
+    """Return the F1 of an answer's slots: a slot is right if its type and its value are the gold's.
 
         F1 = 2 right / (slots of the answer + slots of the gold)
 
@@ -35,15 +32,12 @@ def slot_points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> l
 
     Example:
         >>> gold = {"intent": "alarm", "slots": {"time": "7:00", "day": "Monday"}}
-        >>> slot_points(Answer(kind="slots"), [Item(1, "", "", gold)], ['{"slots": {"time": "7:00", "day": "Friday"}}'])
-        [0.5]
+        >>> slot_points(Answer(kind="slots"), Item(1, "", "", gold), '{"slots": {"time": "7:00", "day": "Friday"}}')
+        0.5
     """
-    points = []
-    for item, answer in zip(items, answers, strict=True):
-        chosen, true = _read(answer)[1], _read(item.outputs)[1]
-        every = chosen.total() + true.total()
-        points.append(2 * (chosen & true).total() / every if every else 1.0)
-    return points
+    chosen, true = _read(answer)[1], _read(item.outputs)[1]
+    every = chosen.total() + true.total()
+    return 2 * (chosen & true).total() / every if every else 1.0
 
 
 def _read(answer: Json | Given) -> tuple[str, Counter[tuple[str, str]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final
 
 from merilo.items import Item
@@ -57,21 +56,18 @@ def best_f1(answer: str, gold: str, separator: str | None = ALTERNATIVES) -> flo
     return max(token_f1(answer, text) for text in alternatives(gold, separator))
 
 
-def f1(form: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
-    """Return the best `token_f1` of each answer over the gold answer's alternatives.
+def f1(form: Answer, item: Item, answer: Given) -> float:
+    """Return the best `token_f1` of an answer over the gold answer's alternatives.
 
     References:
         P. Rajpurkar et al. (2016), SQuAD: 100,000+ questions for machine comprehension of text; the evaluation script
         of SQuAD 2.0 for empty answers.
 
     Example:
-        >>> f1(Answer(kind="text", alternatives=";"), [Item(1, "", "", "Tolstoy; L. Tolstoy")], ["Leo Tolstoy"])
-        [0.6666666666666666]
+        >>> f1(Answer(kind="text", alternatives=";"), Item(1, "", "", "Tolstoy; L. Tolstoy"), "Leo Tolstoy")
+        0.6666666666666666
     """
-    return [
-        best_f1(str(answer), gold_label(item), form.alternatives)
-        for item, answer in zip(items, answers, strict=True)
-    ]
+    return best_f1(str(answer), gold_label(item), form.alternatives)
 
 
 def steps(form: Answer, item: Item, answer: Given) -> list[str]:
