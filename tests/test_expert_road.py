@@ -4,27 +4,23 @@ Forty sums in two domains. Three experts of law and three of medicine, one of th
 their domain. Only commands, files and the site's pages are used, and what comes out is computed here again.
 """
 
-import csv
-import io
-import json
 import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from author_session import signed_in
-from command import Outcome, merilo
+from command import done, merilo
 from edited_plan import edit_plan
-from guide_study import DECLARATION
+from every import every
+from guide_study import DECLARATION, MINE_TEXT, Folder, write_sums
 from site_in_process import hidden, opened_site, to_first_task, visiting
-from starlette.testclient import TestClient
 from study_people import of_kind
+from walked_road import MINE, answer_tasks, by_link, invite_experts
 
 from merilo.items import Item, Split, write_splits
 from merilo.reports.study_baseline import study_baseline
@@ -58,7 +54,6 @@ EXPERTS = {
     "gleb": ("medicine",),
     "dina": ("medicine",),
 }
-OPTION = "пропустить вопрос, так как он, возможно, был придуман мной"
 #: Item -> what its experts answer, in the order of `EXPERTS`: right (r), wrong (a, b) or skipped (s).
 ANSWERS = {1: "raa", 2: "rab", 3: "rss", 4: "sss"}
 #: Experts who leave after so many items of the test.
@@ -75,180 +70,87 @@ def domain(number: int) -> str:
     return "law" if number <= 20 or (number > 100 and number % 2) else "medicine"
 
 
-def dataset(folder: Path) -> Path:
-    def item(number: int) -> dict[str, Any]:
-        options = {
-            f"option_{letter}": str(number + step) for letter, step in zip("abcd", (1, 2, 3, 4), strict=True)
-        }
-        meta = {"id": number, "domain": domain(number), "author": author(number)}
-        question = f"{number} + {number % 4 + 1} = ?"
-        return {
-            "instruction": 0,
-            "inputs": {"question": question, **options},
-            "outputs": "ABCD"[number % 4],
-            "meta": meta,
-        }
+class ExpertRoad(Folder):
+    """The files of the study, what experts saw, and what the commands printed.
 
-    folder.mkdir()
-    readmes = {
-        "ru": {"Описание задачи": "Сложите два числа.", "Human baseline": ""},
-        "en": {"Task description": "Add two numbers.", "Human baseline": ""},
-    }
-    metadata = {
-        "dataset_name": "Sums", "skills": ["Expert domain knowledge"], "human_benchmark": {},
-        "metrics": {"Accuracy": {"en": "share of right answers", "ru": "доля верных ответов"}},
-    }  # fmt: skip
-    files = {
-        "test.json": {"data": [item(number) for number in range(1, 41)]},
-        "shots.json": {"data": [item(number) for number in range(101, 121)]},
-        "raw_dataset_meta.json": metadata,
-        **{f"raw_readme_{language}.json": text for language, text in readmes.items()},
-    }
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    (folder / "dataset.yaml").write_text(DECLARATION, encoding="utf-8")
-    return folder
+    Attributes:
+        seen: expert -> the numbers of the items that they were shown.
+        controls: expert -> the domains of the control items that they were shown.
+        verified: the output of `verify --json -`.
+    """
 
-
-def done(*words: object) -> Outcome:
-    outcome = merilo(*words)
-    assert outcome.status == 0, f"merilo {' '.join(map(str, words))}: {outcome.err}"
-    return outcome
-
-
-@dataclass(frozen=True)
-class ExpertRoad:
-    """The files of the study, the pages that experts saw, and what the commands printed."""
-
-    root: Path
     seen: Mapping[str, set[int]]
     controls: Mapping[str, list[str]]
-    collected: Mapping[str, Any]
-    people: Mapping[str, Any]
-    verified: Outcome
-
-    @property
-    def experts(self) -> Mapping[str, Any]:
-        return self.people["arms"]["experts"]
-
-    def json(self, name: str) -> Any:
-        return json.loads((self.root / name).read_text(encoding="utf-8"))
+    verified: Mapping
 
 
 @pytest.fixture(scope="module")
 def road(tmp_path_factory: pytest.TempPathFactory) -> ExpertRoad:
-    return walked(tmp_path_factory.mktemp("expert-road"))
-
-
-def walked(root: Path) -> ExpertRoad:
-    data, study = dataset(root / "dataset"), root / "study"
-    done(
-        "study", "create", data, "--out", study, "--per-domain", 20, "--control-share", 0.2,
-    )  # fmt: skip
-    edit_plan(study, {"arms.*.overlap": 3, "arms.*.items_per_page": 1})
-    edit_plan(study, {"arms.people.pay.per_page": 0.1, "arms.experts.pay.per_page": 3.0})
+    road = ExpertRoad(tmp_path_factory.mktemp("expert-road"))
+    root, study = road.root, road.study
+    data = write_sums(
+        root / "dataset",
+        range(1, 41),
+        range(101, 121),
+        lambda number: {"domain": domain(number), "author": author(number)},
+    )
+    done("study", "create", data, "--out", study, "--per-domain", 20, "--control-share", 0.2)
+    pay = {"arms.people.pay.per_page": 0.1, "arms.experts.pay.per_page": 3.0}
+    edit_plan(study, {"arms.*.overlap": 3, "arms.*.items_per_page": 1, **pay})
     figures = done("study", "validate", study, "--json", "-").json["plan"]["arms"]["experts"]
     assert figures["people"] == 6, "an expert of one domain answers no more than its 20 items"
     assert figures["answers"] == 120
     done("study", "freeze", study, "--date", "2026-11-22", "--yes")
     folder = open_study(study)
-    number_of = {task.id: int(task.item.id) for task in of_kind(folder, "test")}
-    known = {task.id: task.known for task in of_kind(folder, "control")}
-    control_of = {
-        task.id: domain(int(str(task.item.id).removeprefix("control-")))
-        for task in of_kind(folder, "control")
+    numbers = {task.id: int(task.item.id) for task in of_kind(folder, "test")}
+    controls = of_kind(folder, "control")
+    known = {task.id: str(task.known) for task in controls}
+    control_of = {task.id: domain(int(str(task.item.id).removeprefix("control-"))) for task in controls}
+    road.seen, road.controls = {name: set() for name in EXPERTS}, {name: [] for name in EXPERTS}
+
+    def of_expert(name: str, task: str) -> str | None:
+        if task in known:
+            road.controls[name].append(control_of[task])
+            return known[task]
+        if len(road.seen[name]) == LEAVE.get(name):
+            return None
+        road.seen[name].add(numbers[task])
+        said = dict(zip(of_domain(numbers[task]), ANSWERS.get(numbers[task], "rrr"), strict=True))[name]
+        return MINE if said == "s" else letter(numbers[task], said)
+
+    def of_people(task: str) -> str:
+        """People without training know every second answer."""
+        return known.get(task) or letter(numbers[task], "r" if numbers[task] % 2 else "a")
+
+    links = {
+        name: invite_experts(
+            study, "--expert", name, *(word for one in domains for word in ("--domain", one))
+        )[0]
+        for name, domains in EXPERTS.items()
     }
-    seen, controls, links = {}, {}, {}
-    for name, domains in EXPERTS.items():
-        given = [word for one in domains for word in ("--domain", one)]
-        links[name] = done("study", "invite", study, "--expert", name, *given).out.split("\t")[1].strip()
     with opened_site(open_study(study)) as site, visiting(site) as client:
         for name, link in links.items():
-            client.cookies.clear()
-            met: list[str] = []
-            controls[name] = met
-            seen[name] = answer_all(
-                client, link.removeprefix("http://127.0.0.1:8000"), name, number_of, known, met
-            )
-            met[:] = [control_of[task] for task in met]
+            path, page = by_link(client, link)
+            assert MINE_TEXT[1:] in page, "the button has the words of the instruction"
+            page = answer_tasks(client, path, page, lambda task, name=name: of_expert(name, task))
+            assert ("<h1>Спасибо!</h1>" in page) == (name not in LEAVE), page
         path = f"/s/{folder.arm_id('people')}/"
         for person in range(3):
             client.cookies.clear()
             page = to_first_task(client, path, f"w{person}")
-            untrained(client, path, page, person, number_of, known)
-    collected = done(
-        "study", "collect", study, "--arm", "experts", "--out", root / "e.csv", "--json", "-"
-    ).json
+            assert MINE_TEXT[1:] not in page
+            answer_tasks(client, path, page, of_people)
+    done("study", "collect", study, "--arm", "experts", "--out", root / "e.csv")
     done("study", "collect", study, "--out", root / "p.csv")
     done("study", "import", study, root / "e.csv", root / "p.csv")
-    made = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
-    done("report", study, "--out", root / "hb", "--cards", data)
-    return ExpertRoad(root, seen, controls, collected, made, merilo("verify", root / "hb", "--json", "-"))
-
-
-def answer_all(
-    client: TestClient,
-    link: str,
-    name: str,
-    number_of: Mapping[str, int],
-    known: Mapping[str, str | None],
-    met: list[str],
-) -> set[int]:
-    """An expert comes in with their link and answers what the site shows, until it thanks them; `met` gets the controls."""
-    response = client.get(link)
-    path, page = f"/{response.url.path.strip('/')}/", response.text
-    for step in ("consent", "instruction"):
-        if step == "instruction":
-            assert OPTION in page, "the instruction quotes the option"
-        page = client.post(f"{path}{step}", data={"token": hidden(page, "token")}).text
-    seen: set[int] = set()
-    for _ in range(60):
-        if 'name="task"' not in page:
-            break
-        assert OPTION[1:] in page, "the button has the words of the instruction"
-        task = hidden(page, "task")
-        form = {"token": hidden(page, "token"), "task": task, "then": "next"}
-        if task in known:
-            form["answer"] = str(known[task])
-            met.append(task)
-        else:
-            if len(seen) == LEAVE.get(name):
-                return seen
-            number = number_of[task]
-            seen.add(number)
-            said = given_by(name, number)
-            form |= {"then": "mine"} if said == "s" else {"answer": letter(number, said)}
-        page = client.post(f"{path}task", data=form).text
-        assert 'role="alert"' not in page, page
-    assert "<h1>Спасибо!</h1>" in page, page
-    return seen
-
-
-def untrained(
-    client: TestClient,
-    path: str,
-    page: str,
-    person: int,
-    number_of: Mapping[str, int],
-    known: Mapping[str, str | None],
-) -> None:
-    """People without training know every second answer."""
-    assert OPTION[1:] not in page
-    for _ in range(60):
-        if 'name="task"' not in page:
-            return
-        task = hidden(page, "task")
-        answer = known.get(task) or letter(number_of[task], "r" if number_of[task] % 2 else "a")
-        form = {"token": hidden(page, "token"), "task": task, "then": "next", "answer": answer}
-        page = client.post(f"{path}task", data=form).text
+    done("study", "baseline", study, "--out", study / "baseline")
+    done("report", study, "--out", road.hb, "--cards", data)
+    road.verified = done("verify", road.hb, "--json", "-").json
+    return road
 
 
 def of_domain(number: int) -> list[str]:
     return [name for name, domains in EXPERTS.items() if domain(number) in domains]
-
-
-def given_by(name: str, number: int) -> str:
-    return dict(zip(of_domain(number), ANSWERS.get(number, "rrr"), strict=True))[name]
 
 
 def letter(number: int, said: str) -> str:
@@ -280,8 +182,7 @@ def test_an_item_has_n_minus_k_answers_and_those_who_wrote_it_are_counted(road: 
 
 
 def consensus(road: ExpertRoad) -> dict[int, dict[str, str]]:
-    text = (road.root / "hb" / "experts" / "consensus.csv").read_text(encoding="utf-8")
-    return {int(row["id"]): row for row in csv.DictReader(io.StringIO(text))}
+    return {int(row["id"]): row for row in road.rows("hb/experts/consensus.csv")}
 
 
 def test_the_majority_of_the_other_experts_decides_and_the_value_follows(road: ExpertRoad) -> None:
@@ -303,14 +204,14 @@ def test_the_majority_of_the_other_experts_decides_and_the_value_follows(road: E
 
 
 def test_people_without_training_get_all_domains_and_stand_beside_the_experts(road: ExpertRoad) -> None:
-    assert (road.people["arm"], road.people["metrics"]["acc"]["value"]) == ("people", 0.5)
-    of_consensus, of_one = road.people["differences"]
+    assert (road.metrics["arm"], road.metrics["metrics"]["acc"]["value"]) == ("people", 0.5)
+    of_consensus, of_one = road.metrics["differences"]
     voted = sum(row["votes"] != "0" for row in consensus(road).values())
     assert (of_consensus["name"], of_consensus["n"]) == ("experts minus people: acc", voted)
     assert of_one["name"] == "experts minus people: acc of one person"
     for one in (of_consensus, of_one):
         assert one["ci95"][0] < one["value"] < one["ci95"][1]
-    alone = done("study", "baseline", road.root / "study", "--arm", "experts", "--json", "-").json
+    alone = done("study", "baseline", road.study, "--arm", "experts", "--json", "-").json
     assert alone["metrics"] == road.experts["metrics"]
 
 
@@ -331,30 +232,30 @@ def test_the_card_says_who_answered_what_and_for_how_much(road: ExpertRoad) -> N
     }
 
 
-def test_the_folder_can_be_computed_again_by_a_reader(road: ExpertRoad) -> None:
-    assert road.verified.status == 0, road.verified.out
+def test_the_folder_can_be_computed_again_and_names_nobody(road: ExpertRoad) -> None:
+    assert road.verified["verified"] is True
     # Nor does a name stand in the items, whose authors are experts.
-    for path in (road.root / "hb").rglob("*.*"):
+    for path in road.hb.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
         assert not [name for name in (*EXPERTS, "somebody") if re.search(rf"\b{name}\b", text)], path
-    gold = (road.root / "hb" / "raw" / "experts" / "gold.csv").read_text(encoding="utf-8")
-    assert '""meta.author"": ""2""' in gold
+    assert '""meta.author"": ""2""' in road.text("hb/raw/experts/gold.csv")
 
 
-def test_an_invitation_needs_a_domain_that_there_is(road: ExpertRoad) -> None:
-    study = road.root / "study"
-    without = merilo("study", "invite", study, "--expert", "egor")
-    assert without.status == 2
-    assert "--domain (choose from: law, medicine)" in without.complaint
-    strange = merilo("study", "invite", study, "--expert", "egor", "--domain", "physics")
-    assert strange.status == 2
-    assert "there is no domain 'physics' (choose from: law, medicine)" in strange.complaint
-    nameless = merilo("study", "invite", study, "--arm", "people", "--domain", "law")
-    assert nameless.status == 2
+@every(("words", "sentence"), [
+    (("invite", "--expert", "egor"), "--domain (choose from: law, medicine)"),
+    (("invite", "--expert", "egor", "--domain", "physics"), "there is no domain 'physics' (choose from: law, medicine)"),
+    (("invite", "--arm", "people", "--domain", "law"), "experts are invited by name: give --expert NAME"),
+    (("export", "--platform", "table", "--arm", "experts", "--domain", "art", "--out", "s3"),
+     "there is no domain 'art' (choose from: law, medicine)"),
+])  # fmt: skip
+def test_a_domain_must_be_one_that_there_is(words: tuple[str, ...], sentence: str, road: ExpertRoad) -> None:
+    refused = merilo("study", words[0], road.study, *words[1:])
+    assert refused.status == 2
+    assert sentence in refused.complaint
 
 
 def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> None:
-    study = road.root / "study"
+    study = road.study
 
     def states() -> Counter[str]:
         person = read_site(study, arm="experts").person_from("expert", "anna")
@@ -369,30 +270,20 @@ def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> 
     assert states() == before
 
 
-def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
-    study = road.root / "study"
-    made = done(
-        *("study", "export", study, "--platform", "table"),
-        *("--arm", "experts", "--expert", "anna", "--out", road.root / "s1"),
-        *("--json", "-"),
-    ).json
-    (sheet,) = made["sheets"]
-    assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["law"], 19, 1)
-    made = done(
-        "study", "export", study, "--platform", "table", "--arm", "experts", "--expert", "egor", "--domain", "medicine",
-        "--out", road.root / "s2", "--json", "-",
-    ).json  # fmt: skip
-    (sheet,) = made["sheets"]
-    assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["medicine"], 20, 0)
-    wrong = merilo(
-        *("study", "export", study, "--platform", "table"),
-        *("--arm", "experts", "--domain", "art", "--out", road.root / "s3"),
-    )
-    assert "there is no domain 'art' (choose from: law, medicine)" in wrong.complaint
+@every(("words", "domains", "tests", "left_out"), [
+    (("--expert", "anna"), ["law"], 19, 1),
+    (("--expert", "egor", "--domain", "medicine"), ["medicine"], 20, 0),
+])  # fmt: skip
+def test_a_sheet_has_the_domains_of_its_expert(
+    words: tuple[str, ...], domains: list[str], tests: int, left_out: int, road: ExpertRoad
+) -> None:
+    options = "--platform", "table", "--arm", "experts", *words, "--out", road.root / f"sheets of {words[1]}"
+    (sheet,) = done("study", "export", road.study, *options, "--json", "-").json["sheets"]
+    assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (domains, tests, left_out)
 
 
 def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
-    study = road.root / "study"
+    study = road.study
     home = f"/author/{open_study(study).arm_id('experts')}/"
     path = f"{home}invitations"
     with opened_site(open_study(study)) as site, visiting(site) as client:
@@ -409,13 +300,13 @@ def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
 
 
 def test_the_plan_names_the_field_of_the_domains_and_is_checked(road: ExpertRoad, tmp_path: Path) -> None:
-    plan = road.root / "study" / "study.yaml"
+    plan = road.study / "study.yaml"
     assert re.search(r"^    domain: domain", plan.read_text(encoding="utf-8"), re.MULTILINE)
     assert re.search(r"^    domain: null", plan.read_text(encoding="utf-8"), re.MULTILINE), (
         "people get all items"
     )
     copy = tmp_path / "study"
-    shutil.copytree(road.root / "study", copy)
+    shutil.copytree(road.study, copy)
     changed = plan.read_text(encoding="utf-8").replace("    domain: domain", "    domain: subject")
     (copy / "study.yaml").write_text(changed, encoding="utf-8")
     checked = merilo("study", "validate", copy)

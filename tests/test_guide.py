@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from tests.support.command import merilo
-from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy, guide_study
+from command import merilo
+from guide_study import ASKED, AUTHORS, DOMAINS, GuideStudy, guide_study
+from guide_study import MINE_TEXT as MINE
 
 import merilo as merilo_library
 from merilo.baselines.row import Margin
@@ -392,7 +393,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "002.9": ("studies/test_instruction.py::test_every_label_has_its_meaning_and_an_example",),
     "002.10": ("examples show every kind of answer", "examples show every domain; what they do not show is named"),
     "002.11": ("people see the text that models receive",),
-    "002.12": ("test_roads.py::test_pictures_are_shown_to_people_and_their_answers_compared",),
+    "002.12": ("test_roads.py::test_an_own_dataset_with_pictures_and_training_is_answered_after_a_careless_person_is_stopped",),
     "002.13": ("people answer by the labels of models",),
     "002.14": ("the task shows no solved examples",),
     "002.15": ("five people answer every item",),

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import done
 from multi_folders import META, NAMES, multi_folder
-from walked_road import AnsweredItem, Entry, done, experts_answer, walk
+from walked_road import AnsweredItem, Entry, experts_answer, walk
 
 #: The folder that is always walked: films in pairs, with categories and two metrics.
 QUICK = "ruHHH-Video"

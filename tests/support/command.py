@@ -37,6 +37,13 @@ def merilo(*words: object) -> Outcome:
     return Outcome(status, out.getvalue(), err.getvalue())
 
 
+def done(*words: object) -> Outcome:
+    """Run a command that must succeed."""
+    outcome = merilo(*words)
+    assert outcome.status == 0, f"merilo {' '.join(map(str, words))}: {outcome.err}"
+    return outcome
+
+
 @functools.cache
 def merilo_once(*words: object) -> Outcome:
     """As `merilo`, and the command runs once in a process for all tests.

@@ -8,20 +8,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from study_people import of_kind
-from tests.support.command import Outcome, merilo
-from tests.support.edited_plan import edit_plan
-from tests.support.study_people import answered, visits
+from command import Outcome, done, merilo
+from edited_plan import edit_plan
+from study_people import answered, of_kind, visits
 
 from merilo.studies.study_folder import open_study
 
-MINE = "пропустить вопрос, так как он, возможно, был придуман мной"
+MINE_TEXT = "пропустить вопрос, так как он, возможно, был придуман мной"
 DOMAINS = ("law", "medicine", "physics")
 AUTHORS = ("anna", "boris", "vera", "gleb")
 ASKED = 160
@@ -37,13 +36,11 @@ prompts: ["{question}\\nA {option_a}\\nB {option_b}\\nC {option_c}\\nD {option_d
 """
 
 
-@dataclass(frozen=True)
-class GuideStudy:
-    """A study of experts and of people without training, with its folders and what the commands printed."""
+@dataclass
+class Folder:
+    """The files of a study of people and experts, from its dataset to `hb/`, and what is read in them."""
 
     root: Path
-    created: Mapping
-    verified: Outcome
 
     @property
     def hb(self) -> Path:
@@ -68,12 +65,20 @@ class GuideStudy:
         return self.json("hb/baseline.json")
 
     @cached_property
-    def plan(self) -> dict:
-        return self.json("study/frozen.json")["plan"]
-
-    @cached_property
     def experts(self) -> dict:
         return self.metrics["arms"]["experts"]
+
+
+@dataclass
+class GuideStudy(Folder):
+    """The study of the guide, with what two commands printed."""
+
+    created: Mapping
+    verified: Outcome
+
+    @cached_property
+    def plan(self) -> dict:
+        return self.json("study/frozen.json")["plan"]
 
     @cached_property
     def items(self) -> list[dict]:
@@ -84,75 +89,74 @@ class GuideStudy:
         return [json.loads(line) for line in self.text("study/controls.jsonl").splitlines()]
 
 
-def dataset(folder: Path) -> Path:
-    """Write a dataset of 320 sums in three domains, with 60 solved items, metadata and cards."""
-    random = Random(5)
+def sum_of(number: int, meta: Mapping[str, str]) -> dict[str, object]:
+    """An item of the dataset of sums."""
+    options = {f"option_{letter}": str(number + step) for step, letter in enumerate("abcd", start=1)}
+    return {
+        "instruction": 0,
+        "inputs": {"question": f"{number} + {number % 4 + 1} = ?", **options},
+        "outputs": "ABCD"[number % 4],
+        "meta": {"id": number, **meta},
+    }
 
-    def item(number: int) -> dict[str, object]:
-        first, second = random.randrange(10, 99), random.randrange(10, 99)
-        options = [first + second + step for step in (0, 1, -1, 10)]
-        random.shuffle(options)
-        author = AUTHORS[random.randrange(len(AUTHORS))]
-        return {
-            "instruction": 0,
-            "inputs": {
-                "question": f"{first} + {second} = ? (№ {number})",
-                **{f"option_{letter}": str(option) for letter, option in zip("abcd", options, strict=True)},
-            },
-            "outputs": "ABCD"[options.index(first + second)],
-            "meta": {"id": number, "domain": DOMAINS[number % 3], "author": author},
-        }
 
+def write_sums(folder: Path, test: range, shots: range, meta: Callable[[int], Mapping[str, str]]) -> Path:
+    """Write a dataset of sums with its declaration, metadata and cards."""
     folder.mkdir()
-    entries = [item(number) for number in range(1, 389)]
     metadata = {
         "dataset_name": "Sums", "dataset_size": "len(DATA)", "skills": ["Reasoning", "Expert domain knowledge"],
         "metrics": {"Accuracy": {"en": "share of right answers", "ru": "доля верных ответов"}}, "human_benchmark": {},
     }  # fmt: skip
-    readmes = {
-        "ru": {"Описание задачи": "Сложите два числа.", "Мотивация": "Проверка счёта.", "Авторы": "А. Автор"},
-        "en": {
-            "Task description": "Add two numbers.",
-            "Motivation": "Counting.",
-            "Contributors": "A. Author",
-        },
-    }
+    russian = {"Описание задачи": "Сложите два числа.", "Мотивация": "Проверка счёта.", "Авторы": "А. Автор"}
+    english = {"Task description": "Add two numbers.", "Motivation": "Counting.", "Contributors": "A. Author"}
     files = {
-        "test.json": {"data": entries[:320]},
-        "shots.json": {"data": entries[320:380]},
+        "test.json": {"data": [sum_of(number, meta(number)) for number in test]},
+        "shots.json": {"data": [sum_of(number, meta(number)) for number in shots]},
         "raw_dataset_meta.json": metadata,
-        **{f"raw_readme_{language}.json": text for language, text in readmes.items()},
+        "raw_readme_ru.json": russian,
+        "raw_readme_en.json": english,
     }
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False, indent=4), encoding="utf-8")
     (folder / "dataset.yaml").write_text(DECLARATION, encoding="utf-8")
-    (folder.parent / "training.json").write_text(json.dumps({"data": entries[380:]}), encoding="utf-8")
     return folder
+
+
+def _meta(number: int) -> dict[str, str]:
+    return {"domain": DOMAINS[number % 3], "author": AUTHORS[number // 12 % len(AUTHORS)]}
 
 
 def guide_study(root: Path) -> GuideStudy:
     """Take the dataset to `hb/`, command by command."""
-    data, study = dataset(root / "dataset"), root / "study"
-    created = _done(
+    data, study = write_sums(root / "dataset", range(1, 321), range(321, 381), _meta), root / "study"
+    training = {"data": [sum_of(number, _meta(number)) for number in range(381, 389)]}
+    (root / "training.json").write_text(json.dumps(training), encoding="utf-8")
+    created = done(
         "study", "create", data, "--out", study, "--size", ASKED, "--training", root / "training.json", "--json", "-",
     ).json  # fmt: skip
     _decide(study)
-    _done("study", "validate", study)
-    _done("study", "freeze", study, "--date", "2026-11-22")
-    _done("study", "export", study, "--platform", "toloka", "--out", root / "toloka")
-    _done("study", "export", study, "--platform", "table", "--arm", "experts", "--out", root / "sheets")
+    done("study", "validate", study)
+    done("study", "freeze", study, "--date", "2026-11-22")
+    done("study", "export", study, "--platform", "toloka", "--out", root / "toloka")
+    done("study", "export", study, "--platform", "table", "--arm", "experts", "--out", root / "sheets")
     opened = open_study(study)
     people = []
-    for visit in visits(opened, people=10):
-        # One person chooses the last option everywhere, and fails the control items.
+    for visit in visits(opened, people=10, seed=2):
+        # One person errs where the others are right, and fails the control items.
         careless = visit.person == 101
-        people.append(replace(visit, answers=dict.fromkeys(visit.answers, "D")) if careless else visit)
+        people.append(
+            replace(
+                visit, answers={task: "BCDA"["ABCD".index(answer)] for task, answer in visit.answers.items()}
+            )
+            if careless
+            else visit
+        )
     exported = answered("toloka", root / "toloka", people)
     (root / "assignments.tsv").write_text(exported, encoding="utf-8", newline="")
     (root / "experts.csv").write_text(_experts(root), encoding="utf-8", newline="")
-    _done("study", "import", study, root / "assignments.tsv", root / "experts.csv")
-    _done("study", "baseline", study, "--out", study / "baseline")
-    _done("report", study, "--out", root / "hb", "--cards", data)
+    done("study", "import", study, root / "assignments.tsv", root / "experts.csv")
+    done("study", "baseline", study, "--out", study / "baseline")
+    done("report", study, "--out", root / "hb", "--cards", data)
     return GuideStudy(root, created, merilo("verify", root / "hb", "--json", "-"))
 
 
@@ -180,12 +184,6 @@ def _decide(study: Path) -> None:
         path.write_text(text.replace(last, f"{last}- {rule[language]}\n- {limit}\n"), encoding="utf-8")
 
 
-def _done(*words: object) -> Outcome:
-    done = merilo(*words)
-    assert done.status == 0, f"{words}: {done.err}"
-    return done
-
-
 def _experts(root: Path) -> str:
     """Every expert fills in their own sheet; one answer in 20 is wrong, and one in 30 is marked."""
     study, random = open_study(root / "study"), Random(3)
@@ -199,7 +197,7 @@ def _experts(root: Path) -> str:
             if known is None:
                 continue
             drawn = random.random()
-            answer = MINE if drawn < 1 / 30 else random.choice("ABCD") if drawn < 1 / 12 else known
+            answer = MINE_TEXT if drawn < 1 / 30 else random.choice("ABCD") if drawn < 1 / 12 else known
             page = f"{expert}-{number // 10}"
             filled.append(
                 {**row, "respondent": expert, "answer": answer, "page": page, "seconds": "250", "reward": "5"}

@@ -76,7 +76,11 @@ def hidden(page: str, name: str) -> str:
 
 def to_first_task(client: TestClient, path: str, person: str) -> str:
     """Come in with an id of a platform, agree, read the instruction; the page of the first task."""
-    page = client.get(f"{path}?worker_id={person}").text
+    return agree(client, path, client.get(f"{path}?worker_id={person}").text)
+
+
+def agree(client: TestClient, path: str, page: str) -> str:
+    """Agree, and read the instruction; the page of the first task."""
     for step in ("consent", "instruction"):
         page = client.post(f"{path}{step}", data={"token": hidden(page, "token")}).text
     return page
