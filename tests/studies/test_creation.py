@@ -278,7 +278,7 @@ def test_wishes_that_cannot_be_met_are_refused(
     [
         ("dataset: lcs", "dataset: lsc", "dataset: there is no dataset 'lsc': did you mean lcs?"),
         ("instruction.ru.md", "instruktion.md", "instruction.ru: the file instruktion.md is missing"),
-        ("fields: [", "fields: [domain, ", "subset.fields: no item has the field 'domain'; there are"),
+        ("fields: [", "fields: [domain, ", "subset.fields: no item has the field 'domain'; choose from: answer"),
         ("by: []", "by: [answr]", "baseline.by: no item has the field 'answr'; did you mean 'answer'?"),
         ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset.size: says 50 items, but items.jsonl has 60"),
         ("min_controls: 1", "min_controls: 4", "baseline.min_controls: is 4, but a person of 'people' gets at most 3 control items"),

@@ -53,6 +53,22 @@ def test_training_takes_time_and_an_undecided_pay_is_said() -> None:
     assert "people: the pay is not decided (arms.people.pay.per_page)" in figures.notes
 
 
+def test_a_pay_of_nothing_or_of_hundreds_an_hour_is_one_question() -> None:
+    def asked(**pay: tuple[float, str]) -> list[str]:
+        arms = {
+            name: replace(PLAN.arms["people"], pay=Pay(per_page=amount, currency=currency))
+            for name, (amount, currency) in pay.items()
+        }
+        notes = plan_figures(replace(PLAN, arms=arms), dataset("bps"), controls_there=53).notes
+        return [note for note in notes if "pay" in note]
+
+    assert asked(people=(20.0, "USD"), others=(200.0, "RUB"), more=(5000.0, "JPY")) == []
+    assert asked(people=(0.0, "USD"), others=(200.0, "USD")) == [
+        "is the pay of an hour right? people earn nothing, others earn 300.91 USD (pay.per_page, items_per_page, "
+        "items_per_hour)"
+    ]
+
+
 def test_both_arms_of_an_expert_test_have_their_own_pay() -> None:
     arms = {
         "people": replace(PLAN.arms["people"], kind="untrained"),
@@ -73,7 +89,7 @@ def test_too_few_controls_limit_the_tasks_of_a_person() -> None:
 def test_metrics_without_a_formula_get_no_interval() -> None:
     plan = replace(PLAN, baseline=PlannedAnalysis(metric="j"))
     figures = plan_figures(plan, dataset("rudetox"), controls_there=50)
-    assert figures.precision == {}
+    assert figures.arms["people"].half_width is None
     assert "no interval is expected for j: only shares of right answers have a formula" in figures.notes
 
 
@@ -118,7 +134,7 @@ def test_the_plan_says_whether_a_model_can_be_told_from_people(
 
 
 def test_the_plan_and_power_use_one_computation() -> None:
-    precise = plan_figures(PLAN, dataset("bps"), controls_there=50).precision["people"]
+    precise = plan_figures(PLAN, dataset("bps"), controls_there=50).arms["people"]
     found = power(items=1000, people=100)["precision"]
     assert isinstance(found, dict)
     assert found["half_width"] == pytest.approx(precise.half_width, abs=1e-6)

@@ -114,7 +114,7 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
                 for problem in check.problems
             ],
             "warnings": list(check.warnings),
-            "plan": check.figures.as_json() if check.figures else None,
+            "plan": check.figures.to_json() if check.figures else None,
         },
         partial(show_check, check, study),
     )

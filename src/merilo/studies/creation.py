@@ -104,7 +104,7 @@ class CreatedStudy:
             "folder": str(self.folder.path),
             "audience": self.source.audience,
             "audience_from": self.source.audience_from,
-            "items": {"asked": figures.items, "of": figures.of},
+            "items": {"asked": subset.section.size, "of": subset.section.of},
             "largest_deviation": None
             if largest is None
             else {"field": largest.field, "value": largest.value, "points": round(largest.deviation, 4)},
@@ -116,7 +116,7 @@ class CreatedStudy:
                 "alike": not any(share.telling for share in self.shares),
                 "shares": compared,
             },
-            "plan": figures.as_json(),
+            "plan": figures.to_json(),
             "warnings": list(self.warnings),
         }
 

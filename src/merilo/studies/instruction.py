@@ -14,7 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from markupsafe import escape
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import group, option_fields, prompts, render, template
@@ -168,53 +169,58 @@ def write_instruction(
         beside_models: whether models are asked the same items; people alone judge the pairs of ruDetox.
     """
     known = task_descriptions().get(declared.name)
-    parts: list[Text | str] = [Text("# Instruction for the tasks of {title}", title=declared.title)]
-    parts += [Text("## What to do"), task or _task(language, declared, known)]
-    if beside_models:
-        parts.append(
-            Text(
-                "You see the tasks exactly as a language model receives them. Your answers show "
-                "how well people solve these tasks."
-            )
-        )
-    parts += [Text("## How to answer"), _answering(language, declared, known)]
-    parts += _time_limits(plan)
-    parts.append(Text("## Restrictions"))
-    if not beside_models:
-        parts.append(Text("Please follow these rules:"))
-    elif declared.gold == "open":
-        parts.append(Text("People and models need equal conditions. Please follow these rules:"))
-    else:
-        parts.append(
-            Text(
-                "People and models need equal conditions, and the questions must not become public, because models "
-                "could be trained on them. Please follow these rules:"
-            )
-        )
-    rules = [rule for restriction in plan.restrictions if (rule := restriction.text(language))]
-    parts.append(
-        "\n".join(f"- {rule}" for rule in rules)
-        or Text("- Answer on your own, without help from other people.")
+    return written(
+        "instruction.md",
+        language,
+        declared=declared,
+        plan=plan,
+        task=task or _said(_task(language, declared, known), language),
+        beside_models=beside_models,
+        steps=[_said(step, language) for step in _steps(language, declared, known)],
+        limits=[text.in_language(language) for text in _time_limits(plan)],
+        rules=[rule for restriction in plan.restrictions if (rule := restriction.text(language))],
+        examples=[_example(example, declared, language) for example in examples],
+        unfolded=_unfolded([len(render(example, declared)) for example in examples]),
+        opinion=bool(known and known.opinion),
     )
-    parts += _checks(plan)
-    opinion = bool(known and known.opinion)
-    solved = [
-        _example(number, example, declared, opinion=opinion).in_language(language)
-        for number, example in enumerate(examples, start=1)
-    ]
-    shown = _unfolded([len(render(example, declared)) for example in examples])
-    if solved:
-        how = (
-            Text("These are examples of tasks with possible answers.")
-            if opinion
-            else Text(
-                "These are examples of tasks with their right answers. The tasks themselves give no hints."
-            )
-        )
-        parts += [Text("## Examples"), how, *solved[:shown]]
-    if len(solved) > shown:
-        parts += [_MORE_EXAMPLES, *solved[shown:]]
-    return "\n\n".join(_said(part, language) for part in parts) + "\n"
+
+
+@cache
+def study_templates() -> Environment:
+    """Return the templates; the filter `cell` escapes a text for a cell of Mechanical Turk."""
+    environment = Environment(
+        loader=PackageLoader("merilo.studies"),
+        autoescape=select_autoescape(disabled_extensions=["md.j2"], default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = mturk_cell
+    return environment
+
+
+def mturk_cell(text: str) -> Markup:
+    """Return a text as HTML for a cell of the batch of Mechanical Turk.
+
+    Example:
+        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
+        True
+    """
+    escaped = escape(text).replace("$", Markup("&#36;")).replace("\r\n", "\n").replace("\n", Markup("<br>"))
+    return Markup("").join(
+        letter if ord(letter) < 0x10000 else Markup(f"&#{ord(letter)};")  # noqa: S704 - a number
+        for letter in map(Markup, escaped)
+    )
+
+
+def written(name: str, language: Language, **values: object) -> str:
+    """Return a template of studies with its values, in a language."""
+
+    def said(text: str, **fields: Any) -> str:  # noqa: ANN401 - whatever a sentence counts or names
+        return Text(text, **fields).in_language(language)
+
+    return study_templates().get_template(f"{name}.j2").render({"_": said, **values})
 
 
 def _time_limits(plan: Study) -> Iterator[Text]:
@@ -246,39 +252,6 @@ def _said(part: Text | str, language: Language) -> str:
     return part if isinstance(part, str) else part.in_language(language)
 
 
-def _checks(plan: Study) -> list[Text]:
-    """The section on the quality checks; empty without any."""
-    sentences = []
-    if (training := plan.training) is not None:
-        admission = (
-            Text(
-                "The tasks are preceded by a training. Only those who solve all training tasks are admitted to the "
-                "main tasks."
-            )
-            if training.threshold == 1.0
-            else Text(
-                "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks, "
-                "or all but one of them, are admitted to the main tasks.",
-                share=training.threshold,
-            )
-        )
-        after = Text("After each wrong answer, the training shows the right one.")
-        sentences.append(
-            Text("{told} {after}", told=admission, after=after) if training.feedback else admission
-        )
-    if plan.controls is not None:
-        sentences.append(
-            Text(
-                "Some of the tasks are control tasks, whose answers are known in advance; they look like all other "
-                "tasks. If you get more than {share} of the control tasks wrong, your other answers are not used.",
-                share=Text("half", context="of control tasks")
-                if plan.baseline.min_control_accuracy == 0.5
-                else Text("{share:%}", share=1 - plan.baseline.min_control_accuracy),
-            )
-        )
-    return [Text("## Quality checks"), *sentences] if sentences else []
-
-
 def _unfolded(lengths: Sequence[int]) -> int:
     """Return how many examples are shown.
 
@@ -302,13 +275,11 @@ def _task(language: Language, declared: Dataset, known: TaskDescription | None) 
     }[declared.answer.kind]
 
 
-def _answering(language: Language, declared: Dataset, known: TaskDescription | None) -> str:
-    """The numbered steps of an answer."""
+def _steps(language: Language, declared: Dataset, known: TaskDescription | None) -> list[Text | str]:
+    """Return the steps of an answer."""
     how = known.answer[language] if known and known.answer else _said(_form(declared, known), language)
-    if known:
-        how += "".join(
-            f"\n   - {_bold(label)} — {meaning[language]}" for label, meaning in known.labels.items()
-        )
+    for label, meaning in known.labels.items() if known else ():
+        how += f"\n   - {_bold(label)} — {meaning[language]}"
     steps: list[Text | str] = [
         Text("Read the task to the end: its beginning or its end says what form the answer must have.")
     ]
@@ -323,7 +294,7 @@ def _answering(language: Language, declared: Dataset, known: TaskDescription | N
             "a page, its answers are final."
         )
     )
-    return "\n".join(f"{number}. {_said(step, language)}" for number, step in enumerate(steps, start=1))
+    return steps
 
 
 def _form(declared: Dataset, known: TaskDescription | None) -> Text:
@@ -358,27 +329,21 @@ def _bold(labels: str) -> str:
     return ", ".join(label if label == "…" else f"**{label}**" for label in shown)
 
 
-def _example(number: int, example: Item, declared: Dataset, *, opinion: bool) -> Text:
+def _example(example: Item, declared: Dataset, language: Language) -> tuple[str, str]:
     """A solved item: its prompt, and its answer or its alternative answers."""
     gold, program = one_answer(example.outputs), example.meta.get("canonical_solution")
     separator = alternatives_of(example, declared)
     code = "python" if declared.answer.kind == "program" else "text"
-    block = program if code == "python" and isinstance(program, str) else None
-    if block is None and isinstance(gold, list):
-        block = "\n".join(map(str, gold))
-    parts = str(gold).split(separator) if separator else [str(gold)]
-    first, *others = filter(None, map(str.strip, parts))
-    answer: Text | str = first if block is None else fenced(block.strip("\n"), code)
-    for other in others if block is None else ():
+    prompt = fenced(render(example, declared), code)
+    if code == "python" and isinstance(program, str):
+        return prompt, "\n\n" + fenced(program.strip("\n"), code)
+    if isinstance(gold, list):
+        return prompt, "\n\n" + fenced("\n".join(map(str, gold)), code)
+    first, *others = filter(None, map(str.strip, str(gold).split(separator) if separator else [str(gold)]))
+    answer: Text | str = first
+    for other in others:
         answer = Text("{one} or {other}", one=answer, other=other)
-    return Text(
-        "### Example {number}\n\n{prompt}\n\n**{name}:**{gap}{answer}",
-        number=number,
-        prompt=fenced(render(example, declared), code),
-        name=Text("Example answer") if opinion else Text("Right answer"),
-        gap=" " if block is None else "\n\n",
-        answer=answer,
-    )
+    return prompt, " " + _said(answer, language)
 
 
 def fenced(text: str, language: str = "text") -> str:

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from merilo.datasets.rendering import render
 from merilo.errors import UsageError
 from merilo.items import Item, named_field
 from merilo.strict_json import Json
-from merilo.wording import listed, shortened
+from merilo.wording import choices, shortened
 
 #: The class of an item: its gold answer.
 ANSWER: Final = "answer"
@@ -82,9 +81,7 @@ def fields_of(
     names = dict.fromkeys(name for row in table for name in row)
     wanted = [named_field(name.removeprefix("meta."), names) or name for name in wanted]
     if missing := [name for name in wanted if name not in names]:
-        near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are {listed(list(names)) or 'none'}"
-        raise UsageError(f"no item has the field '{missing[0]}'; {hint}")
+        raise UsageError(f"no item has the field '{missing[0]}'; {choices(missing[0], list(names))}")
     fields, dropped = [], {}
     for name in wanted or _ordered(names, declared):
         field = _field(name, [row.get(name) for row in table], max(size // 5, 2))

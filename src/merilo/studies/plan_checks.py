@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,6 +18,7 @@ from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.files import sha256
 from merilo.items import Item, named_field
+from merilo.items import read_split as read_items
 from merilo.metrics.answers import gold_label, has_gold
 from merilo.metrics.registry import metric_of
 from merilo.metrics.scoring import score
@@ -47,7 +48,7 @@ from merilo.studies.plan_types import (
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
-from merilo.wording import counted_noun, listed
+from merilo.wording import choices, counted_noun, listed
 
 #: Minutes after which the tasks of a page on Merilo's own site go to others.
 LEASE_MINUTES: Final = 30
@@ -80,15 +81,14 @@ class StudyCheck:
 
 @dataclass(slots=True)
 class _Content:
-    """What the files of a study hold, and the names of the files of items that could be read."""
+    """What the files of a study hold; `None` of a file that cannot be read."""
 
     study: StudyFolder
     plan: Study
     declared: Dataset | None = None
-    items: list[Item] = field(default_factory=list)
-    controls: list[Item] = field(default_factory=list)
-    training: list[Item] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)
+    items: list[Item] | None = None
+    controls: list[Item] | None = None
+    training: list[Item] | None = None
 
 
 def validate_study(path: Path) -> StudyCheck:
@@ -109,43 +109,28 @@ def validate_study(path: Path) -> StudyCheck:
         return check
     check.study = study = StudyFolder(plan_path(path).parent, plan)
     content = _Content(study, plan)
-    checks = (
-        _read,
-        _settings,
-        _items,
-        _weights,
-        _known,
-        _controls,
-        _instruction,
-        _consent,
-        _checklist,
-        _source,
-        _frozen,
-    )
-    for findings in checks:
+    for findings in _CHECKS:
         try:
             for finding in findings(content):
                 if isinstance(finding, str):
                     check.warnings.append(finding)
                 elif isinstance(finding, MeriloError):
-                    check.problems.append(finding)
+                    check.problems.append(_in_folder(finding))
                 else:
                     key, message = finding
                     section, _, rest = key.partition(".")
                     where: YamlPath = (section, rest) if section == "checklist" else tuple(key.split("."))
-                    check.problems.append(
-                        InputError(message, file=STUDY_FILE, row=source.line(where), field=key)
-                    )
+                    row = source.line(where)
+                    check.problems.append(InputError(message, file=STUDY_FILE, row=row, field=key))
         except MeriloError as error:
             check.problems.append(_in_folder(error))
     if content.declared is not None:
+        counts = {
+            "controls_there": len(content.controls or ()),
+            "training_there": len(content.training or ()),
+        }
         try:
-            check.figures = plan_figures(
-                plan,
-                content.declared,
-                controls_there=len(content.controls),
-                training_there=len(content.training),
-            )
+            check.figures = plan_figures(plan, content.declared, **counts)
             check.warnings += check.figures.notes
         except UsageError as error:  # of a metric that the checks have refused already
             if not check.problems:
@@ -161,47 +146,44 @@ def _in_folder(error: MeriloError) -> MeriloError:
 
 
 def _read(content: _Content) -> Iterator[Finding]:
-    """Read the declaration and the files of items."""
-    study = content.study
+    """Read the declaration and the files of items, strictly."""
+    path, plan = content.study.path, content.plan
     try:
-        content.declared = study.declared()
+        content.declared = content.study.declared()
     except MeriloError as error:
         yield "dataset", error.message
-    for name, read, items in (
-        (ITEMS_FILE, study.items, content.items),
-        (CONTROLS_FILE, study.controls, content.controls),
-        (TRAINING_FILE, study.training, content.training),
+    for name, kind, asked in (
+        (ITEMS_FILE, "items", True),
+        (CONTROLS_FILE, "controls", plan.controls),
+        (TRAINING_FILE, "training", plan.training),
     ):
         try:
-            items.extend(read())
-            content.read.add(name)
+            setattr(content, kind, [*read_items(path / name)] if asked else [])
         except InputError as error:
-            yield _in_folder(error)
+            yield error
 
 
 def _settings(content: _Content) -> Iterator[Finding]:
     try:
         refuse_unknown_metric(content.plan.settings(next(iter(content.plan.arms.values()))))
     except UsageError as error:
-        named = next(
-            (setting.name for setting in fields(AnalysisSettings) if setting.name in error.message), ""
-        )
-        yield f"baseline.{named}".rstrip("."), error.message
+        names = (setting.name for setting in fields(AnalysisSettings) if setting.name in error.message)
+        yield ".".join(["baseline", *islice(names, 1)]), error.message
 
 
 def _items(content: _Content) -> Iterator[Finding]:
     plan, declared, items = content.plan, content.declared, content.items
-    if ITEMS_FILE not in content.read:
+    if items is None:
         return
     if len(items) != plan.subset.size:
         yield "subset.size", f"says {plan.subset.size} items, but {ITEMS_FILE} has {len(items)}"
     yield from overlap_shortfalls(plan, items)
     if declared is None or not items:
         return
-    yield from metric_gaps(plan, declared, items)
-    yield from _screen_faults(plan, items)
-    entries = [entry for _, entry in json_lines(content.study.path / ITEMS_FILE)]
-    for number, (item, entry) in enumerate(zip(items, entries, strict=True), start=1):
+    yield from _metric_gaps(plan, declared, items)
+    for number, (item, (_, entry)) in enumerate(
+        zip(items, json_lines(content.study.path / ITEMS_FILE), strict=True), start=1
+    ):
         try:
             same = isinstance(entry, dict) and render(item, declared) == entry.get("prompt")
         except DataError as error:
@@ -222,11 +204,12 @@ def _items(content: _Content) -> Iterator[Finding]:
     ):
         for name in names:
             if named_field(name.removeprefix("meta."), known) is None:
-                yield key, f"no item has the field '{name}'{_nearest(name, known)}"
+                yield key, f"no item has the field '{name}'; {choices(name, known)}"
 
 
 def _arm_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
-    """List the items whose domain or time limit is not known."""
+    """List what an arm asks that its items cannot give: a domain, a time limit, several tasks on a page."""
+    turns = any(isinstance(item.meta.get("dialog_id"), int) for item in items)
     for name, arm in plan.arms.items():
         without = [str(item.id) for item in items if arm.domain and not domain_of(item, arm.domain)]
         if without:
@@ -234,10 +217,17 @@ def _arm_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
         if isinstance(limit := arm.time_limit, TimeLimits):
             untimed = [str(item.id) for item in items if str(item.value(limit.field)) not in limit.seconds]
             if untimed:
-                yield (
-                    f"arms.{name}.time_limit",
-                    f"items {listed(untimed, 5)} have no '{limit.field}' of {listed([*limit.seconds])}",
-                )
+                message = f"items {listed(untimed, 5)} have no '{limit.field}' of {listed([*limit.seconds])}"
+                yield f"arms.{name}.time_limit", message
+        key, minutes = f"arms.{name}.items_on_screen", 60 * arm.items_on_screen / arm.items_per_hour
+        if arm.items_on_screen > 1 and turns:
+            yield key, "must be 1: the items are turns of dialogues, which are answered one after another"
+        elif arm.items_on_screen > 1 and limit is None and minutes > LEASE_MINUTES:
+            yield (
+                key,
+                f"is {arm.items_on_screen}: at {arm.items_per_hour:g} tasks an hour (items_per_hour) a page takes "
+                f"{minutes:.0f} minutes, but after {LEASE_MINUTES} its tasks go to others",
+            )
 
 
 def _weights(content: _Content) -> Iterator[Finding]:
@@ -252,8 +242,8 @@ def _weights(content: _Content) -> Iterator[Finding]:
 
 def _known(content: _Content) -> Iterator[Finding]:
     """Check that items with known answers have one, and repeat neither the test nor other such items."""
-    taken = {"test item": content.items}
-    for key, items in (("controls", content.controls), ("training", content.training)):
+    taken = {"test item": content.items or []}
+    for key, items in (("controls", content.controls or []), ("training", content.training or [])):
         ids = {str(item.id) for group in taken.values() for item in group}
         if shared := [str(item.id) for item in items if str(item.id) in ids]:
             yield (
@@ -276,27 +266,26 @@ def _known(content: _Content) -> Iterator[Finding]:
 
 
 def _controls(content: _Content) -> Iterator[Finding]:
-    plan, section = content.plan, content.plan.controls
-    if section is None:
+    plan, section, controls = content.plan, content.plan.controls, content.controls
+    if section is None or controls is None:
         return
-    there, needed = len(content.controls), plan.baseline.min_controls
-    if CONTROLS_FILE in content.read:
-        for name, arm in plan.arms.items():
-            # Only people from platforms, who are not experts, have a limit.
-            items = plan.subset.size
-            items = items if arm.kind == "expert" else min(items, arm.items_per_person)
-            most = min(there, ceil(ceil(items * section.every / (section.every - 1)) / section.every))
-            if most < needed:
-                gets = counted_noun(most, "control item", "control items")
-                yield (
-                    "baseline.min_controls",
-                    f"is {needed}, but a person of '{name}' gets at most {gets}, so "
-                    f"nobody could be excluded (change it, controls.every, arms.{name}.items_per_person, or "
-                    f"{CONTROLS_FILE})",
-                )
-    if content.controls and content.items and content.declared is not None:
-        yield from control_shortfalls(plan, content.items, content.controls)
-        yield from telling_shares(compare_controls(content.controls, content.items, content.declared))
+    needed = plan.baseline.min_controls
+    for name, arm in plan.arms.items():
+        # Only people from platforms, who are not experts, have a limit.
+        items = plan.subset.size
+        items = items if arm.kind == "expert" else min(items, arm.items_per_person)
+        most = min(len(controls), ceil(ceil(items * section.every / (section.every - 1)) / section.every))
+        if most < needed:
+            gets = counted_noun(most, "control item", "control items")
+            yield (
+                "baseline.min_controls",
+                f"is {needed}, but a person of '{name}' gets at most {gets}, so "
+                f"nobody could be excluded (change it, controls.every, arms.{name}.items_per_person, or "
+                f"{CONTROLS_FILE})",
+            )
+    if controls and content.items and content.declared is not None:
+        yield from control_shortfalls(plan, content.items, controls)
+        yield from telling_shares(compare_controls(controls, content.items, content.declared))
 
 
 def _instruction(content: _Content) -> Iterator[Finding]:
@@ -307,7 +296,7 @@ def _instruction(content: _Content) -> Iterator[Finding]:
         try:
             text = " ".join(content.study.instruction(language).split()).casefold()
         except InputError as error:
-            yield _in_folder(error)
+            yield error
             continue
         if not text:
             yield InputError("is empty", file=name)
@@ -345,8 +334,7 @@ def _checklist(content: _Content) -> Iterator[Finding]:
     numbers = author_questions()["numbers"].split()
     for number in content.plan.checklist:
         if number not in numbers:
-            hint = _nearest(number, numbers)
-            yield f"checklist.{number}", f"is not a number of the checklist{hint}"
+            yield f"checklist.{number}", f"is not a number of the checklist; {choices(number, numbers)}"
 
 
 def _source(content: _Content) -> Iterator[Finding]:
@@ -356,9 +344,8 @@ def _source(content: _Content) -> Iterator[Finding]:
     if path.is_file() and sha256(path) != source.sha256:
         yield f"the dataset's file {source.file} has changed since the study was created"
     elif path.is_file() and content.declared is not None:
-        split = read_split(path, content.declared, source.split)
-        there = {str(item.id) for item in split}
-        if lost := [str(item.id) for item in content.items if str(item.id) not in there]:
+        there = {str(item.id) for item in read_split(path, content.declared, source.split)}
+        if lost := [str(item.id) for item in content.items or () if str(item.id) not in there]:
             yield "source.file", f"has no items {listed(lost, 5)}, which {ITEMS_FILE} has"
 
 
@@ -368,29 +355,13 @@ def _frozen(content: _Content) -> Iterator[Finding]:
             yield f"differs from the frozen plan: {change}"
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean '{near[0]}'?" if near else f"; there are {listed(list(known)) or 'none'}"
+#: The checks, in their order.
+_CHECKS: Final[tuple[Callable[[_Content], Iterator[Finding]], ...]] = (
+    _read, _settings, _items, _weights, _known, _controls, _instruction, _consent, _checklist, _source, _frozen,
+)  # fmt: skip
 
 
-def _screen_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
-    """List the faults of pages with several tasks on Merilo's own site."""
-    turns = any(isinstance(item.meta.get("dialog_id"), int) for item in items)
-    for name, arm in plan.arms.items():
-        if arm.items_on_screen == 1:
-            continue
-        key, minutes = f"arms.{name}.items_on_screen", 60 * arm.items_on_screen / arm.items_per_hour
-        if turns:
-            yield key, "must be 1: the items are turns of dialogues, which are answered one after another"
-        elif arm.time_limit is None and minutes > LEASE_MINUTES:
-            yield (
-                key,
-                f"is {arm.items_on_screen}: at {arm.items_per_hour:g} tasks an hour (items_per_hour) a page takes "
-                f"{minutes:.0f} minutes, but after {LEASE_MINUTES} its tasks go to others",
-            )
-
-
-def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[str]:
+def _metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[str]:
     """Return a sentence for each reason why `study baseline` will lack the main metric, or some items of it.
 
     Args:

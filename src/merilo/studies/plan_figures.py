@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import ceil
-from typing import Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, inf
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import PlainSerializer
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, for_command_line, for_library
 from merilo.metrics.registry import metric_of
+from merilo.records import Record
 from merilo.statistics.planning import (
     FEWEST_ANNOTATORS,
     StudyPlan,
@@ -18,7 +20,6 @@ from merilo.statistics.planning import (
     smallest_difference,
     smallest_margin,
 )
-from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, Study
 from merilo.wording import counted_noun
@@ -26,9 +27,19 @@ from merilo.wording import counted_noun
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
 _LEAST_CHANCE: Final = 0.02
 
+#: Currency -> an hourly pay that is probably a mistake.
+_ABSURD_PAY: Final = {"USD": 200, "EUR": 200, "GBP": 200, "RUB": 20_000}
 
-@dataclass(frozen=True, slots=True)
-class ArmFigures:
+#: A number that JSON has with two digits, or with six.
+Rough: TypeAlias = Annotated[
+    float | None, PlainSerializer(lambda value: None if value is None else round(value, 2))
+]
+Fine: TypeAlias = Annotated[
+    float | None, PlainSerializer(lambda value: None if value is None else round(value, 6))
+]
+
+
+class ArmFigures(Record):
     """The computed values of an arm.
 
     Attributes:
@@ -43,71 +54,48 @@ class ArmFigures:
         pay: the pay of all pages; `None` while it is not decided.
         hourly_pay: the pay of an hour; `None` while it is not decided.
         currency: the currency's code.
+        half_width: half the width of the expected confidence interval, as `merilo power` computes it; `None` if the
+            metric has no formula.
+        detectable: the smallest difference from a model that is found with the plan's power; `None` if there is none.
+        equality_within: the smallest margin within which equality can be shown with the plan's power.
     """
 
     answers: int
     control_answers: int
     pages: int
     people: int
-    tasks_per_person: float
-    controls_per_person: float
-    hours: float
-    hours_per_person: float
-    pay: float | None
-    hourly_pay: float | None
+    tasks_per_person: Fine
+    controls_per_person: Fine
+    hours: Rough
+    hours_per_person: Rough
+    pay: Rough
+    hourly_pay: Rough
     currency: str
+    half_width: Fine = None
+    detectable: Fine = None
+    equality_within: Fine = None
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionFigures:
-    """The expected precision of an arm's estimate, as `merilo power` computes it.
-
-    Attributes:
-        expected: the assumed accuracy of the consensus.
-        half_width: half the width of its confidence interval.
-        detectable: the smallest difference from a model that is found with the plan's power; `None` if there is none.
-        margin: the plan's margin for equivalence.
-        equality_within: the smallest margin within which equality can be shown with the plan's power.
-    """
-
-    expected: float
-    half_width: float
-    detectable: float | None
-    margin: float
-    equality_within: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFigures:
+class PlanFigures(Record):
     """The computed plan.
 
     Attributes:
-        items: items that annotators answer.
-        of: items of the dataset.
         arms: name -> figures of the arm.
         controls: the control items that the study has.
         controls_wanted: those of the plan: an annotator who answers all items gets each once; 0 without control items.
-        precision: name of the arm -> its precision; empty if the metric has no formula.
         metric: the main metric.
         verdicts: what an arm can tell of a model, a sentence each.
         without_verdict: those of `verdicts` by which no model can be told from people.
         notes: what the author should know, a sentence each.
     """
 
-    items: int
-    of: int
     arms: dict[str, ArmFigures]
     controls: int
     controls_wanted: int
-    precision: dict[str, PrecisionFigures]
     metric: str
     verdicts: tuple[str, ...]
     without_verdict: tuple[str, ...]
     notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Json]:
-        """Return the figures as JSON; money and hours are rounded to 2 digits, shares to 6."""
-        return cast("dict[str, Json]", _rounded(asdict(self)))
 
 
 def plan_figures(
@@ -129,39 +117,29 @@ def plan_figures(
     metric = plan.baseline.metric or declared.metrics[0]
     wanted = wanted_controls(items, plan.controls.every) if plan.controls else 0
     notes = [*_control_notes(plan, arms, controls_there, wanted)]
-    precise: dict[str, PrecisionFigures] = {}
     scored = metric_of(metric, declared.answer.kind)
-    share = scored.exact and scored.unit is None
-    if not share:
+    if not (scored.exact and scored.unit is None):
         notes.append(f"no interval is expected for {metric}: only shares of right answers have a formula")
-    for name, arm in plan.arms.items() if share else ():
-        try:
-            precise[name] = _precision(plan, arm, arms[name].people, items)
-        except UsageError as error:
-            notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
-    verdicts = [
-        (sentence, can_tell)
+    else:
+        for name, arm in plan.arms.items():
+            try:
+                arms[name] = _with_precision(plan, arm, arms[name])
+            except UsageError as error:
+                notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
+    verdicts = {
+        f"{name}: {sentence}.": can_tell
         for name, arm in plan.arms.items()
         if not arm.skip_own  # such people answer different items, so no model is compared with them
-        for can_tell, sentence in [_verdict(name, arms[name].people, items, precise.get(name), declared)]
-    ]
-    notes += [
-        f"{name}: the pay is not decided (arms.{name}.pay.per_page)"
-        for name, figures in arms.items()
-        if figures.pay is None
-    ]
-    notes += _pay_notes(plan, arms)
+        for can_tell, sentence in [_verdict(plan, arms[name], declared)]
+    }
     return PlanFigures(
-        items,
-        plan.subset.of,
-        arms,
-        controls_there,
-        wanted,
-        precise,
-        metric,
-        verdicts=tuple(sentence for sentence, _ in verdicts),
-        without_verdict=tuple(sentence for sentence, can_tell in verdicts if not can_tell),
-        notes=tuple(notes),
+        arms=arms,
+        controls=controls_there,
+        controls_wanted=wanted,
+        metric=metric,
+        verdicts=tuple(verdicts),
+        without_verdict=tuple(sentence for sentence, can_tell in verdicts.items() if not can_tell),
+        notes=(*notes, *_pay_notes(plan, arms)),
     )
 
 
@@ -230,82 +208,81 @@ def _control_notes(plan: Study, arms: Mapping[str, ArmFigures], there: int, want
             f"there {'is' if there == 1 else 'are'} {there} of {wanted} control items "
             f"({1 / every:.0%} of the tasks): add solved items that are not in the test"
         )
-    if there < (most := ceil(max(arm.controls_per_person for arm in arms.values()))):
+    if there < (most := ceil(max(arm.control_answers / arm.people for arm in arms.values()))):
         yield (
             f"an annotator would meet {most} control items, but there are only {there}: no control item "
             f"may come twice to one person, so nobody may answer more than {there * every} tasks"
         )
 
 
-def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigures:
-    assumed = plan.assumptions
-    crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
+def _with_precision(plan: Study, arm: Arm, figures: ArmFigures) -> ArmFigures:
+    """Add the expected precision of the estimate."""
+    assumed, items = plan.assumptions, plan.subset.size
+    crowd = StudyPlan(assumed.expected, arm.overlap, max(figures.people, arm.overlap, 2), assumed.spread)
     wanted = {"level": assumed.level, "power": assumed.power}
-    return PrecisionFigures(
-        expected=assumed.expected,
-        half_width=half_width(crowd, items, level=assumed.level),
-        detectable=smallest_difference(crowd, items, **wanted),
-        margin=plan.baseline.margin,
-        equality_within=smallest_margin(crowd, items, **wanted),
-    )
+    precision = {
+        "half_width": half_width(crowd, items, level=assumed.level),
+        "detectable": smallest_difference(crowd, items, **wanted),
+        "equality_within": smallest_margin(crowd, items, **wanted),
+    }
+    return figures.model_copy(update=precision)
 
 
-def _verdict(
-    name: str, people: int, items: int, precise: PrecisionFigures | None, declared: Dataset
-) -> tuple[bool, str]:
+def _verdict(plan: Study, figures: ArmFigures, declared: Dataset) -> tuple[bool, str]:
     """Say whether a model can be told from people, and within which margin equality can be shown."""
-    who, what = counted_noun(people, "person", "people"), counted_noun(items, "item", "items")
-    can_tell = people >= FEWEST_ANNOTATORS
+    who = counted_noun(figures.people, "person", "people")
+    what = counted_noun(plan.subset.size, "item", "items")
+    least, within = figures.detectable, figures.equality_within
+    can_tell = figures.people >= FEWEST_ANNOTATORS
+    equality = f"; with {what}, "
     if not can_tell:
-        said = f"with {who} no model can be told from people (at least {FEWEST_ANNOTATORS} are needed)"
-    elif precise is None:
-        said = f"with {who} a model can be told from people"
-    elif precise.detectable is None or precise.detectable > precise.expected - chance_of(declared):
-        can_tell = False
-        said = f"with {what} and {who} not even a model that guesses can be told from people"
+        verdict = f"with {who} no model can be told from people (at least {FEWEST_ANNOTATORS} are needed)"
+    elif figures.half_width is None:
+        verdict = f"with {who} a model can be told from people"
     else:
-        said = f"with {what} and {who} a model can be told from people from a difference of {precise.detectable:.2f} on"
-    if precise is not None:
-        said += "; " if f"with {what}" in said else f"; with {what}, "
-        if precise.equality_within is None:
-            said += "equality cannot be shown"
-        else:
-            only = " only" if precise.equality_within > precise.margin else ""
-            said += f"equality can be shown within ±{ceil(100 * precise.equality_within) / 100:.2f}{only}"
-    return can_tell, f"{name}: {said}."
-
-
-def _rounded(value: object, name: str = "") -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(inner) for inner in value]
-    if isinstance(value, float):
-        return round(value, 2 if name in {"pay", "hourly_pay", "hours", "hours_per_person"} else 6)
-    return value
+        equality, can_tell = (
+            "; ",
+            least is not None and least <= plan.assumptions.expected - chance_of(declared),
+        )
+        verdict = f"with {what} and {who} " + (
+            f"a model can be told from people from a difference of {least:.2f} on"
+            if can_tell
+            else "not even a model that guesses can be told from people"
+        )
+    if figures.half_width is None:
+        return can_tell, verdict
+    if within is None:
+        return can_tell, f"{verdict}{equality}equality cannot be shown"
+    only = " only" if within > plan.baseline.margin else ""
+    return can_tell, f"{verdict}{equality}equality can be shown within ±{ceil(100 * within) / 100:.2f}{only}"
 
 
 def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
-    """List the arms whose planned pay is below the minimum, with the pay that reaches it."""
+    """List the arms whose pay is not decided, is below the minimum or is probably a mistake."""
+    absurd = []
     for name, arm in plan.arms.items():
         least, hourly, page = arm.pay.minimum_per_hour, arms[name].hourly_pay, arm.pay.per_page
-        if least is None or hourly is None or page is None or hourly >= least:
-            continue
-        enough = f"at least {ceil(100 * page * least / hourly) / 100:.2f}" if hourly else "more"
-        yield (
-            f"{name}: people earn {hourly:.2f} {arm.pay.currency} an hour at {arm.items_per_hour:g} tasks an hour, "
-            f"below the minimum of {least:.2f} (arms.{name}.pay.minimum_per_hour): pay {enough} for a page "
-            f"(arms.{name}.pay.per_page)"
-        )
+        if hourly is None or page is None:
+            yield f"{name}: the pay is not decided (arms.{name}.pay.per_page)"
+        elif least is not None and hourly < least:
+            enough = f"at least {ceil(100 * page * least / hourly) / 100:.2f}" if hourly else "more"
+            yield (
+                f"{name}: people earn {hourly:.2f} {arm.pay.currency} an hour at {arm.items_per_hour:g} tasks an hour, "
+                f"below the minimum of {least:.2f} (arms.{name}.pay.minimum_per_hour): pay {enough} for a page "
+                f"(arms.{name}.pay.per_page)"
+            )
+        elif not hourly or hourly > _ABSURD_PAY.get(arm.pay.currency, inf):
+            absurd.append(f"{name} earn {_money(arm.pay.currency, hourly) if hourly else 'nothing'}")
+    if absurd:
+        yield f"is the pay of an hour right? {', '.join(absurd)} (pay.per_page, items_per_page, items_per_hour)"
 
 
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
+    subset = plan.subset
     whole = (
-        f"all {figures.items} items"
-        if figures.items == figures.of
-        else f"{figures.items} of the {figures.of} items"
+        f"all {subset.size} items" if subset.size == subset.of else f"{subset.size} of the {subset.of} items"
     )
     dataset = plan.study if plan.dataset.endswith(".yaml") else plan.dataset
     lines += [f"Annotators answer {whole} of {dataset}. The seed of every draw is {plan.seed}.", ""]
@@ -325,27 +302,31 @@ def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str
 
 def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     """Return the table of the plan: the name of a value, and the value for each arm."""
-
-    def row(name: str, cell: Callable[[ArmFigures], str]) -> tuple[str, list[str]]:
-        return name, [cell(arm) for arm in figures.arms.values()]
-
+    arms = [(plan.arms[name], arm) for name, arm in figures.arms.items()]
     rows = [
-        ("audience", [str(plan.arms[name].kind) for name in figures.arms]),
-        ("overlap", [str(plan.arms[name].overlap) for name in figures.arms]),
-        row("answers to items", lambda arm: str(arm.answers)),
-        row("answers to control items", lambda arm: str(arm.control_answers)),
-        row("pages", lambda arm: str(arm.pages)),
-        row("annotators", lambda arm: str(arm.people)),
-        row("tasks per annotator", lambda arm: f"{arm.tasks_per_person:.1f}"),
-        row("hours", lambda arm: f"{arm.hours:.1f}"),
-        row("hours per annotator", lambda arm: f"{arm.hours_per_person:.1f}"),
-        row("pay", lambda arm: _money(arm.currency, arm.pay)),
-        row("hourly pay", lambda arm: _money(arm.currency, arm.hourly_pay)),
+        ("audience", [str(arm.kind) for arm, _ in arms]),
+        ("overlap", [str(arm.overlap) for arm, _ in arms]),
+        ("answers to items", [str(arm.answers) for _, arm in arms]),
+        ("answers to control items", [str(arm.control_answers) for _, arm in arms]),
+        ("pages", [str(arm.pages) for _, arm in arms]),
+        ("annotators", [str(arm.people) for _, arm in arms]),
+        ("tasks per annotator", [f"{arm.tasks_per_person:.1f}" for _, arm in arms]),
+        ("hours", [f"{arm.hours:.1f}" for _, arm in arms]),
+        ("hours per annotator", [f"{arm.hours_per_person:.1f}" for _, arm in arms]),
+        ("pay", [_money(arm.currency, arm.pay) for _, arm in arms]),
+        ("hourly pay", [_money(arm.currency, arm.hourly_pay) for _, arm in arms]),
     ]
-    if figures.precision:
-        known = (figures.precision.get(arm) for arm in figures.arms)
-        cells = ["—" if arm is None else f"{arm.expected:g} ± {arm.half_width:.3f}" for arm in known]
-        rows.append((f"expected interval of {figures.metric}", cells))
+    if any(arm.half_width is not None for arm in figures.arms.values()):
+        expected = f"{plan.assumptions.expected:g} ± "
+        rows.append(
+            (
+                f"expected interval of {figures.metric}",
+                [
+                    "—" if arm.half_width is None else f"{expected}{arm.half_width:.3f}"
+                    for arm in figures.arms.values()
+                ],
+            )
+        )
     return rows
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +19,7 @@ from merilo.datasets.custom import PlainLoader
 from merilo.errors import InputError, MeriloError, fault_text
 from merilo.settings import PlannedAnalysis, help_of
 from merilo.studies.plan_types import STUDY_FILE, Study
+from merilo.wording import choices
 
 #: The keys and list positions that lead to a value.
 YamlPath: TypeAlias = tuple[str | int, ...]
@@ -231,10 +231,8 @@ def _faults_of(error: ValidationError, source: LinedYaml) -> Iterator[InputError
 
 def _message(path: YamlPath, fault: ErrorDetails) -> str:
     if fault["type"] == "unexpected_keyword_argument":
-        names = keys_at(path[:-1])
-        near = get_close_matches(str(path[-1]), names, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
-        return f"is not a key of the plan; {hint}"
+        hint = choices(str(path[-1]), keys_at(path[:-1]), 99)
+        return f"is not a key of the plan; {hint.partition(' choose')[0]}"
     return fault_text(fault)
 
 

@@ -11,13 +11,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 from pydantic_core import to_jsonable_python
 
 from merilo.atomic_write import guarded_text, new_folder, write_files
@@ -27,7 +25,7 @@ from merilo.files import read_table, sha256
 from merilo.people.platforms import NAMES
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
-from merilo.studies.instruction import SKIP_OWN, instruction_html
+from merilo.studies.instruction import SKIP_OWN, instruction_html, mturk_cell, written
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder
@@ -343,47 +341,14 @@ class Sheet:
         return f"{self.media_url.rstrip('/')}/{media.path}" if self.media_url else media.path
 
 
-@cache
-def study_templates() -> Environment:
-    """Return the templates; the filter `cell` escapes a text for a cell of Mechanical Turk."""
-    environment = Environment(
-        loader=PackageLoader("merilo.studies"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["cell"] = mturk_cell
-    return environment
-
-
-def mturk_cell(text: str) -> Markup:
-    """Return a text as HTML for a cell of the batch of Mechanical Turk.
-
-    Example:
-        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
-        True
-    """
-    escaped = escape(text).replace("$", Markup("&#36;")).replace("\r\n", "\n").replace("\n", Markup("<br>"))
-    return Markup("").join(
-        letter if ord(letter) < 0x10000 else Markup(f"&#{ord(letter)};")  # noqa: S704 - a number
-        for letter in map(Markup, escaped)
-    )
-
-
-def _page(name: str, sheet: Sheet, **values: object) -> str:
-    def said(text: str, **fields: Any) -> str:  # noqa: ANN401 - whatever a sentence counts or names
-        return Text(text, **fields).in_language(sheet.language)
-
-    template = study_templates().get_template(f"{name}.j2")
-    return template.render({"sheet": sheet, "_": said, "instruction": sheet.instruction, **values})
+def _page_of(name: str, sheet: Sheet, **values: object) -> str:
+    return written(name, sheet.language, **{"sheet": sheet, "instruction": sheet.instruction, **values})
 
 
 def _pages(sheet: Sheet) -> dict[str, str]:
     """Return the instruction as a page, and the training items with the right answer folded below each of them."""
-    training = {"training.html": _page("training.html", sheet)} if sheet.training else {}
-    return {"instruction.html": _page("page.html", sheet), **training}
+    training = {"training.html": _page_of("training.html", sheet)} if sheet.training else {}
+    return {"instruction.html": _page_of("page.html", sheet), **training}
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], delimiter: str, end: str = "\n") -> str:
@@ -533,7 +498,7 @@ def _label_studio_files(sheet: Sheet) -> dict[str, str]:
     keys = all(len(label) == 1 and label.isascii() and label.isalnum() for label in labels)
     return {
         "tasks.json": indented(tasks) + "\n",
-        "labels.xml": _page("label_studio.xml", sheet, keys=labels if keys else []),
+        "labels.xml": _page_of("label_studio.xml", sheet, keys=labels if keys else []),
         **_pages(sheet),
         "instruction.html": sheet.instruction,
     }
@@ -556,7 +521,7 @@ def _mturk_files(sheet: Sheet) -> dict[str, str]:
         mark, pattern = "" if size == len(whole[0]) else f"-{size}", PATTERNS.get(sheet.form)
         cells = [_mturk_cells(sheet, page) for page in whole if len(page) == size]
         files[f"tasks{mark}.csv"] = _table([*cells[0]], ([*row.values()] for row in cells), ",")
-        files[f"layout{mark}.html"] = _page(
+        files[f"layout{mark}.html"] = _page_of(
             "mturk.html", sheet, size=size, instruction=instruction, pattern=pattern
         )
     return files
