@@ -38,7 +38,6 @@ def test_every_published_figure_is_printed_with_its_provenance() -> None:
             assert any(figure.provenance in line for line in named)
             assert " ".join(figure.source.split()) in whole
         assert all(texts[0].splitlines()[0] in whole for texts in prompts(declared).values())
-        assert max(map(len, lines)) <= 80, name
     exam = " ".join(run("show", "use").out.split())
     assert "text: words, alternatives by ','" in exam
     assert "multiple_choice: numbers by ',' in any order" in exam

@@ -1,6 +1,7 @@
 """Gold answers and columns whose names differ from the pool's: what is joined, what is read, and what is said."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -101,4 +102,4 @@ def test_a_plain_duration_in_seconds_is_read_and_other_columns_are_named(
     assert outcome["summary"]["timed"] == (36 if seconds else 0)
     assert outcome["not_read"] == ["task_text", *([] if seconds else [name])]
     assert merilo("inspect", "wide.csv", "--json", "-").json["not_read"] == ["age", "country"]
-    assert "│ age, country" in merilo("inspect", "wide.csv").out
+    assert re.search("not read +age, country", merilo("inspect", "wide.csv").out)

@@ -154,11 +154,8 @@ def test_several_samples_are_several_answers_to_as_many_items(tmp_path: Path) ->
             *("run", "--model", LOCAL, "--model-args", args(server), "--datasets", "lcs"),
             *("--samples", "3", "--temperature", "0.7", "--limit", "5", "--out", tmp_path / "run"),
         )
-    heads, row = (line for line in done.out.splitlines() if "LCS" in line or "items" in line)
-    cells = dict(
-        zip(re.findall(r"[\w%]+(?: [\w%]+)*", heads), map(str.strip, re.split("[│┃]", row)[1:]), strict=False)
-    )
-    assert (cells["items"], cells["answers"]) == ("5", "15")
+    row = next(line for line in done.out.splitlines() if line.startswith("LCS"))
+    assert re.search(r"\] +5 +15 ", row)
 
 
 def test_thought_is_kept_in_the_log_and_counted(tmp_path: Path) -> None:
@@ -434,7 +431,7 @@ def test_another_way_of_reading_answers_reads_the_log_again(tmp_path: Path) -> N
         kept = merilo(*words, "--model-args", args(server))
         assert len(server.asked) == asked
     assert ran.status == again.status == 0, ran.err + again.err
-    assert " 1.0000 " in ran.out
+    assert " 1.000 " in ran.out
     found = again.json["datasets"]["lcs"]
     assert found["extract"] == "harness"
     assert found["metrics"]["acc"]["value"] == 0

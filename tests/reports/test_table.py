@@ -32,7 +32,7 @@ _SECTION = Section(
 @pytest.mark.parametrize(
     ("form", "language", "shown"),
     [
-        ("terminal", "en", ["│ acc      │ 0.725 [0.600, 0.800] │ 12.5% │ $2.50 │", " — │     — │", "- 3.1%"]),
+        ("terminal", "en", ["acc      0.725 [0.600, 0.800] 12.5% $2.50", " —     — ", "- 3.1%"]),
         ("html", "en", ['<td class="n" data-head="estimate">0.725 [0.600,\xa00.800]</td>', "<p>0.500</p>", "<li>3.1%</li>"]),
         ("html", "ru", ['<td class="n" data-head="оценка">0,725 [0,600;\xa00,800]</td>', "<p>0,500</p>"]),
         ("markdown", "en", ["| --- | ---: | ---: | ---: |\n| acc | 0.725 [0.600, 0.800] | 12.5% | $2.50 |"]),

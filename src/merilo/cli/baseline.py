@@ -18,9 +18,8 @@ from merilo.cli.options import (
     read_exports,
     takes_settings,
 )
-from merilo.cli.output import check_places, emit_json, say, show, show_sections, working
+from merilo.cli.output import check_places, emit_json, say, show, working
 from merilo.settings import INPUT, InputSettings, Settings
-from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.baselines.baseline import Baseline
@@ -65,7 +64,7 @@ def make(
     refuse_unknown_metric(settings)
     responses = read_exports(files, source)
     column = responses.origin.reading.columns.arm if responses.origin else None
-    with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
+    with working(f"Making a baseline of {responses.table.height:,} answers"):
         computed = baseline(
             responses, dataset=source.dataset, gold=source.gold, gold_column=source.gold_column, skills=source.skills,
             models=model or (), arm=arm or column, other=other or (), settings=settings,
@@ -83,7 +82,7 @@ def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, 
         details: whether all rows of the table are printed.
         json_to: where the JSON goes.
     """
-    with working(Text("Checking annotators and writing results")):
+    with working("Checking annotators and writing results"):
         content = computed.save(out, force=force) if out else computed.to_json()
     if json_to:
         emit_json(content, json_to)
@@ -101,11 +100,11 @@ def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, 
         sections = facts(planned, *(() if details else ("result",)))
         if not details and computed.doubtful is not None and computed.doubtful.height:
             sections += [section._replace(tables=()) for section in facts(planned, "doubtful")]
-        show_sections([*sections, *arm_sections(computed)])
+        show(*sections, *arm_sections(computed))
         if computed.gold is None:
-            say(Text("there is no metric without gold answers: add --gold FILE"))
+            say("there is no metric without gold answers: add --gold FILE")
         if out:
-            show(Text("The report: {file}", file=out / "report.html"))
+            show(f"The report: {out / 'report.html'}")
     if computed.models:
         _finish_models(computed, printed=json_to != "-")
     return 1 if computed.status == "rejected" else 0
@@ -113,16 +112,13 @@ def finish(computed: Baseline, out: Path | None, *, force: bool, details: bool, 
 
 def _finish_models(computed: Baseline, *, printed: bool) -> None:
     """Print the models beside people; without models, their slow modules are not imported."""
-    from rich.console import Console  # noqa: PLC0415
-
     from merilo.reports.comparison import Comparison  # noqa: PLC0415
     from merilo.reports.comparison_page import sections  # noqa: PLC0415
-    from merilo.reports.table import print_sections  # noqa: PLC0415
 
     if printed:
-        print_sections(sections(Comparison(rows=computed.models), narrow=True), Console(highlight=False))
+        show(*sections(Comparison(rows=computed.models), narrow=True))
     if computed.status == "rejected":
-        say(Text("the baseline is rejected, so the comparison with models is not valid"))
+        say("the baseline is rejected, so the comparison with models is not valid")
     for sentence in computed.beside_models.limits if computed.beside_models else ():
         say(sentence)
     for echo in computed.echoes if printed else ():

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from merilo.cli import abandon_output, tame
+from merilo.cli import abandon_output
 from merilo.cli.options import JsonOption, takes_settings
-from merilo.cli.output import bars, check_places, deliver, emit_json, interval, number, say, show_table
+from merilo.cli.output import bars, check_places, deliver, emit_json, say
 from merilo.errors import UsageError
+from merilo.estimate import Estimate
+from merilo.records import Span
 from merilo.settings import INPUT, OUTPUT, ProgramSettings
 from merilo.strict_json import Json
-from merilo.text import Text, joined
-from merilo.wording import shortened
+from merilo.wording import counted_noun, shortened
 
 if TYPE_CHECKING:
-    from merilo.metrics.metric import Score
+    from merilo.cli.output import Part
+    from merilo.reports.table import Cell
     from merilo.runs.program_scores import ProgramScores
     from merilo.sandbox.doctor import Attempt
     from merilo.sandbox.job import Progress
@@ -114,7 +116,7 @@ def score(
     )
     for sentence in result.warnings:
         say(sentence)
-    deliver(json_to, result.to_dict, partial(_show, result, per_problem=per_problem))
+    deliver(json_to, result.to_dict, _parts(result, per_problem=per_problem))
     return 1 if asked and result.refused else 0
 
 
@@ -140,7 +142,7 @@ def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator
         resumed: how many of them have verdicts from before.
     """
     if resumed and out:
-        say(Text("resuming; programs that already have verdicts: {n}", n=resumed))
+        say(f"resuming; programs that already have verdicts: {resumed}")
     done: Counter[bool] = Counter()
     try:
         with bars() as move:
@@ -148,14 +150,14 @@ def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator
             def tell(total: int, again: bool) -> None:
                 done[again] += 1
                 if move is not None:
-                    move(Text("run again") if again else Text("programs"), total, done[again], "")
+                    move("run again" if again else "programs", total, done[again], "")
 
             if move is not None:
-                move(Text("programs"), generations, 0, "")
+                move("programs", generations, 0, "")
             yield tell
     except KeyboardInterrupt:
         if out:
-            say(Text("the verdicts so far are in {folder}; run the same command again to resume", folder=out))
+            say(f"the verdicts so far are in {out}; run the same command again to resume")
         raise
 
 
@@ -209,18 +211,10 @@ def doctor(
             for attempt in findings
         ]
         emit_json({**jail, "held": len(findings) - broken, "broken": broken, "findings": rows}, json_to)
-    name = Text("{sandbox} with Python {version}", sandbox=jail["backend"], version=jail["python"])
+    outcome = f"all {len(findings)} guarantees held"
     if broken:
-        say(
-            Text(
-                "{name}: {broken} of {n} guarantees did not hold; do not run untrusted programs on this machine",
-                name=name,
-                broken=broken,
-                n=len(findings),
-            )
-        )
-    else:
-        say(Text("{name}: all {n} guarantees held", name=name, n=len(findings)))
+        outcome = f"{broken} of {len(findings)} guarantees did not hold; do not run untrusted programs on this machine"
+    say(f"{jail['backend']} with Python {jail['python']}: {outcome}")
     return 1 if broken else 0
 
 
@@ -238,22 +232,6 @@ def _line(finding: Attempt) -> str:
     return f"  {'held   ' if finding.held else 'BROKEN '} {finding.claim}{detail}\n"
 
 
-#: How a program ended, in words.
-_ENDINGS: Final = {
-    "passed": Text("passed", context="program"),
-    "wrong_answer": Text("wrong answer"),
-    "exception": Text("exception"),
-    "timeout": Text("time-out"),
-    "memory": Text("memory"),
-    "forbidden": Text("forbidden"),
-    "output": Text("output"),
-    "syntax_error": Text("syntax error"),
-    "no_such_function": Text("no such function"),
-    "exited": Text("exited"),
-    "too_long": Text("too long"),
-    "not_judged": Text("not judged"),
-}
-
 #: How many authors the terminal shows; the JSON holds all.
 _MOST_AUTHORS: Final = 20
 
@@ -261,102 +239,78 @@ _MOST_AUTHORS: Final = 20
 _MOST_EXCEPTIONS: Final = 4
 
 
-def _show(report: ProgramScores, *, per_problem: bool) -> None:
-    """Print the scores on standard output."""
-    show_table(_rows(report), title=Text("Programs"))
+def _parts(report: ProgramScores, *, per_problem: bool) -> Iterator[Part]:
+    """Yield the scores, and a line per problem if these are wanted."""
+    from merilo.reports.table import Table  # noqa: PLC0415 - slow
+
+    yield Table("Programs", (), tuple(_rows(report)))
     if per_problem:
-        heads = [
-            *(Text("problem"), Text("generations"), Text("passed", context="column")),
-            *[score.name for score in report.scores],
-            Text("how the others ended"),
-        ]
-        rows = [
+        names = [score.name for score in report.scores]
+        rows: Iterator[tuple[Cell, ...]] = (
             (
-                tame(str(name)),
+                str(name),
                 len(tally),
                 tally.passed,
-                *[number(score.per_item[name], ".3f") for score in report.scores],
+                *[score.per_item[name] for score in report.scores],
                 ", ".join(
-                    f"{_ENDINGS[outcome]} {_counted(n, outcome, tally.exceptions)}"
+                    f"{_ending(outcome)} {_counted(n, outcome, tally.exceptions)}"
                     for outcome, n in tally.outcomes.items()
                     if outcome != "passed"
                 ),
             )
             for name, tally in report.problems.items()
-        ]
-        show_table(rows, heads, left=(0, len(heads) - 1))
+        )
+        heads = ("problem", "generations", "passed", *names, "how the others ended")
+        yield Table("", heads, tuple(rows))
 
 
-def _rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
+def _rows(report: ProgramScores) -> Iterator[tuple[str, Cell]]:
+    from merilo.reports.table import estimate_text  # noqa: PLC0415 - slow
     from merilo.sandbox.extraction import NOTHING  # noqa: PLC0415 - slow
 
-    for score in report.scores:
-        yield score.name, _score(score)
     tally = report.tally
-    yield from _author_rows(report)
-    yield (
-        Text("generations"),
-        Text("{n}  of {problems:# problem|# problems}", n=len(tally), problems=len(report.problems)),
-    )
+    for score in report.scores:
+        estimate = Estimate(value=score.value, ci95=Span.of(score.interval))
+        yield score.name, f"{estimate_text(estimate)} on {counted_noun(score.n, 'problem', 'problems')}"
+    if report.single_person is not None:
+        yield "single person", report.single_person
+        yield "people", len(report.authors)
+        for author in report.authors[:_MOST_AUTHORS]:
+            yield f"- {author.annotator}", f"{author.share:.3f}, solved {author.solved} of {author.problems}"
+        if (more := len(report.authors) - _MOST_AUTHORS) > 0:
+            yield "- …", f"{more} more in the JSON"
+    yield "generations", f"{len(tally)} of {counted_noun(len(report.problems), 'problem', 'problems')}"
     if report.repeated:
-        yield (
-            Text("repeated"),
-            Text("{n}  duplicates within a problem; each counts as a sample", n=report.repeated),
-        )
-    yield Text("programs"), joined([Text("{n}  distinct", n=report.programs), _judged(report)], ", ")
+        yield "repeated", f"{report.repeated} duplicates within a problem; each counts as a sample"
+    yield "programs", f"{report.programs} distinct, {_judged(report)}"
     for outcome, count in tally.outcomes.items():
-        yield f"  {_ENDINGS[outcome]}", _counted(count, outcome, tally.exceptions)
+        yield f"- {_ending(outcome)}", _counted(count, outcome, tally.exceptions)
     if empty := sum(n for rule, n in report.rules.items() if rule.endswith(f": {NOTHING}")):
-        yield Text("without code"), Text("{n}; only the stub was run", n=empty)
+        yield "without code", f"{empty}; only the stub was run"
     if report.again:
         passed = sum(outcome.value == "passed" for outcome in report.again)
-        yield (
-            Text("time-outs run again"),
-            Text("{n}, of which {passed} passed", n=len(report.again), passed=passed),
-        )
+        yield "time-outs run again", f"{len(report.again)}, of which {passed} passed"
 
 
-def _score(score: Score) -> Text:
-    return Text(
-        "{value:.4f}{interval}  on {n:# problem|# problems}",
-        value=score.value,
-        interval=interval(score.interval),
-        n=score.n,
-    )
-
-
-def _author_rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
-    """Yield the people who wrote the programs, if people did, as (name, text) rows."""
-    single, authors = report.single_person, report.authors
-    if single is None:
-        return
-    ends = f" [{single.ci95.low:.4f}, {single.ci95.high:.4f}]" if single.ci95 else ""
-    yield Text("single person"), f"{number(single.value, '.4f')}{ends}"
-    yield Text("people", context="row"), str(len(authors))
-    for author in authors[:_MOST_AUTHORS]:
-        solved = Text(
-            "{share:.3f}  solved {n} of {of}", share=author.share, n=author.solved, of=author.problems
-        )
-        yield f"  {author.annotator}", solved
-    if (more := len(authors) - _MOST_AUTHORS) > 0:
-        yield "  …", Text("{n} more in the JSON", n=more)
-
-
-def _judged(report: ProgramScores) -> Text:
+def _judged(report: ProgramScores) -> str:
     if not report.resumed:
-        return Text("{rate:.0f} judged per second", rate=report.rate)
+        return f"{report.rate:.0f} judged per second"
     if report.resumed >= report.programs:
-        return Text("all judged before")
-    return Text("{n} judged before, the others at {rate:.0f} per second", n=report.resumed, rate=report.rate)
+        return "all judged before"
+    return f"{report.resumed} judged before, the others at {report.rate:.0f} per second"
+
+
+def _ending(outcome: str) -> str:
+    return {"timeout": "time-out"}.get(outcome, outcome.replace("_", " "))
 
 
 def _counted(count: int, outcome: str, exceptions: Mapping[str, int]) -> str:
     """Return a count; that of exceptions with the kinds of exceptions, names from programs."""
     if outcome != "exception":
         return str(count)
-    kinds = [f"{tame(name)} {n}" for name, n in list(exceptions.items())[:_MOST_EXCEPTIONS]]
+    kinds = [f"{name} {n}" for name, n in list(exceptions.items())[:_MOST_EXCEPTIONS]]
     more = ", …" if len(exceptions) > _MOST_EXCEPTIONS else ""
-    return f"{count}  ({', '.join(kinds)}{more})"
+    return f"{count} ({', '.join(kinds)}{more})"
 
 
 app = typer.Typer(

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from merilo.cli.options import ForceItems, JsonOption, MarginOption
-from merilo.cli.output import check_places, emit_json, say, working
+from merilo.cli.output import check_places, deliver, say, working
 from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT
-from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.reports.comparison import Comparison
@@ -75,6 +74,7 @@ def people_and_models_compared(
     from merilo.baselines.baseline import BASELINE_FILE  # noqa: PLC0415
     from merilo.baselines.model_answers import checked_paths, is_baseline  # noqa: PLC0415
     from merilo.reports.comparison import compare  # noqa: PLC0415
+    from merilo.reports.comparison_page import sections  # noqa: PLC0415
 
     checked_paths(paths)
     baselines = [path for path in paths if is_baseline(path)]
@@ -88,24 +88,16 @@ def people_and_models_compared(
         raise UsageError(f"takes a file that ends in {', '.join(_FORMS)}", field="--out")
     if dataset is not None and baselines:
         raise UsageError("is for models without a baseline, which knows its dataset", field="--dataset")
-    with working(Text("Comparing people with models")):
+    with working("Comparing people with models"):
         comparison = compare(*paths, dataset=dataset, data=data, margin=margin, force=force)
-    if json_to:
-        emit_json(comparison.to_json(), json_to)
     if out is not None:
         write_text(out, _rendered(comparison, _FORMS[out.suffix.lower()]))
-    if json_to != "-":
-        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
-
-        from merilo.reports.comparison_page import sections  # noqa: PLC0415
-        from merilo.reports.table import print_sections  # noqa: PLC0415
-
-        opening = sections(comparison, narrow=True)[:1]
-        if out is not None:
-            opening = [section._replace(tables=()) for section in opening]
-        print_sections(opening, Console(highlight=False))
+    opening = sections(comparison, narrow=True)[:1]
     if out is not None:
-        say(Text("the comparison: {file}", file=out))
+        opening = [section._replace(tables=()) for section in opening]
+    deliver(json_to, comparison.to_json, opening)
+    if out is not None:
+        say(f"the comparison: {out}")
     for finding in comparison.findings:
         say(finding.sentence)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,17 +12,19 @@ import typer
 
 from merilo.atomic_write import refuse_existing
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, number, say, show, show_table
+from merilo.cli.output import check_places, deliver, number, say
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset, HumanFigure, ItemColumns
 from merilo.datasets.guessing import Wishes
 from merilo.datasets.rendering import bare_forms, harness_prompts, option_fields, prompts, render
 from merilo.items import Split, write_splits
+from merilo.reports.table import Cell, Section, Table
 from merilo.settings import INPUT, OUTPUT
 from merilo.strict_json import Json
 from merilo.wording import counted_noun
 
 if TYPE_CHECKING:
+    from merilo.cli.output import Part
     from merilo.datasets.new_declaration import NewDeclaration
     from merilo.datasets.validation.folder import ValidationReport
 
@@ -38,9 +39,7 @@ app = typer.Typer(
 def list_(*, json_to: JsonOption = None) -> int:
     """List the datasets with their metrics, sizes and published human scores."""
     declared = list(CATALOGUE.values())
-    deliver(
-        json_to, lambda: {"datasets": [_as_json(entry) for entry in declared]}, partial(print_list, declared)
-    )
+    deliver(json_to, lambda: {"datasets": [_as_json(entry) for entry in declared]}, _list_parts(declared))
     return 0
 
 
@@ -52,7 +51,7 @@ def show_(
 ) -> int:
     """Show a dataset's declaration: fields, answers, metrics, shots, prompts, human scores and their provenance."""
     declared = dataset(name)
-    deliver(json_to, lambda: _as_json(declared), partial(print_declaration, declared))
+    deliver(json_to, lambda: _as_json(declared), _declaration_parts(declared))
     return 0
 
 
@@ -84,19 +83,20 @@ def validate(
             "problems": [cast("Json", asdict(problem)) for problem in report.problems],
             "notes": [cast("Json", asdict(note)) for note in report.notes],
         },
-        partial(_show_report, path, report),
+        _report_lines(path, report),
     )
     return 0 if report.valid else 1
 
 
-def _show_report(path: Path, report: ValidationReport) -> None:
+def _report_lines(path: Path, report: ValidationReport) -> Iterator[str]:
     from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
 
-    show(*(f"note: {note}" for note in grouped(report.notes)), *grouped(report.problems))
+    yield from (f"note: {note}" for note in grouped(report.notes))
+    yield from grouped(report.problems)
     counts = ", ".join(f"{n} in {split}" for split, n in report.items.items()) or "none"
     invalid = f"invalid: {counted_noun(len(report.problems), 'problem', 'problems')}"
     rest = f"(items: {counts}; files: {len(report.files)}; notes: {len(report.notes)})"
-    show(f"{path}: {'valid' if report.valid else invalid} {rest}")
+    yield f"{path}: {'valid' if report.valid else invalid} {rest}"
 
 
 @app.command()
@@ -194,33 +194,26 @@ def new(
             "notes": [note.en for note in written.notes],
             "dataset": _as_json(written.declared),
         },
-        partial(_show_new, written),
+        _new_parts(written),
     )
     return 0
 
 
-def _show_new(written: NewDeclaration) -> None:
-    """Print what was guessed, three items as they are asked, and the next commands."""
-    show_table(_guesses(written), dense=True)
-    for note in written.notes:
-        say(note)
-    places = sorted({0, len(written.items) // 2, len(written.items) - 1})
-    for place in places:
+def _new_parts(written: NewDeclaration) -> Iterator[Part]:
+    """Yield what was guessed, three items as they are asked, and the next commands."""
+    yield Table("", (), tuple(_guesses(written)), tuple(written.notes))
+    for place in sorted({0, len(written.items) // 2, len(written.items) - 1}):
         item = written.items[place]
-        gold = "none" if item.outputs is None else item.outputs
-        prompt = textwrap.indent(render(item, written.declared), "  ")
-        show("", f"Item {item.id}, gold answer: {gold}", prompt)
+        yield f"Item {item.id}, gold answer: {'none' if item.outputs is None else item.outputs}"
+        yield textwrap.indent(render(item, written.declared), "  ") + "\n"
     name = written.path.parent if written.path.name == "dataset.yaml" else written.path
-    show(
-        "",
-        f"{written.path} is written; edit it where a guess is wrong. Next:",
-        f"  merilo study create {name} --out study",
-        f"  merilo run --model random --datasets {name} --out run",
-        f"  merilo baseline ANSWERS.csv --dataset {name} --out baseline",
-    )
+    yield f"{written.path} is written; edit it where a guess is wrong. Next:"
+    yield f"  merilo study create {name} --out study"
+    yield f"  merilo run --model random --datasets {name} --out run"
+    yield f"  merilo baseline ANSWERS.csv --dataset {name} --out baseline"
 
 
-def _guesses(written: NewDeclaration) -> Iterator[tuple[str, object]]:
+def _guesses(written: NewDeclaration) -> Iterator[tuple[str, Cell]]:
     declared = written.declared
     columns = declared.items or ItemColumns()
     options = [*option_fields(declared).values()]
@@ -265,25 +258,18 @@ def _as_json(declared: Dataset) -> dict[str, Json]:
     return content
 
 
-def print_list(datasets: Sequence[Dataset]) -> None:
-    """Print one line per dataset (the test of the newest version) on standard output, in 80 columns."""
-    rows = [
-        (
-            declared.title,
-            _labels(declared),
-            *_figures(declared),
-            [*declared.sizes.values()][-1] if declared.sizes else "–",
-            "yes" if declared.in_total else "no",
-            "experts" if declared.expert else "anybody",
-        )
-        for declared in datasets
-    ]
-    heads = [
-        *("Dataset", "Answer", "Human score", "of"),
-        *("Provenance", "Test", "Total", "People"),
-    ]
-    show_table(rows, heads, left=range(len(heads)), dense=True)
-    show("", "Details of one dataset: merilo datasets show NAME", "")
+def _list_parts(datasets: Sequence[Dataset]) -> Iterator[Part]:
+    """Yield the datasets (the test of the newest version), a line for each published human score, in 80 columns."""
+    head = ("Dataset", "Answer", "Human score", "of", "Provenance", "Test", "Total", "People")
+    rows: list[tuple[Cell, ...]] = []
+    for declared in datasets:
+        first, *others = _figures(declared)
+        test = str([*declared.sizes.values()][-1]) if declared.sizes else None
+        total, people = "yes" if declared.in_total else "no", "experts" if declared.expert else "anybody"
+        rows.append((declared.title, _labels(declared), *first, test, total, people))
+        rows += [("", "", *figure, "", "", "") for figure in others]
+    yield Table("", head, tuple(rows))
+    yield "Details of one dataset: merilo datasets show NAME"
 
 
 def _labels(declared: Dataset) -> str:
@@ -294,64 +280,47 @@ def _labels(declared: Dataset) -> str:
     return " ".join(labels) if len(labels) < 4 else f"{labels[0]}–{labels[-1]}"
 
 
-def _figures(declared: Dataset) -> tuple[str, str, str]:
-    """Return the cells of the human scores, their numbers of items and their provenance.
-
-    Each metric has one line, or one line per score if it has several, with a dash if it has none. If groups have
-    separate scores, the line shows their range.
-    """
+def _figures(declared: Dataset) -> list[tuple[str, str, str]]:
+    """Return each human score with its number of items and its provenance; of scores of groups, the range."""
     figures = declared.human
-    if not figures:
-        return "\n".join(f"{metric} –" for metric in declared.metrics), "", ""
-    values = {figure.metric: figure.value for figure in figures}
-    count, provenance = _count(figures[0]), str(figures[0].provenance)
-    if not values.keys() & set(declared.metrics):
-        low, high = min(values.values()), max(values.values())
-        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} scores)", count, provenance
-    if len(values) < len(figures):
-        return (
-            "\n".join(f"{figure.metric} {figure.value}" for figure in figures),
-            "\n".join(map(_count, figures)),
-            "\n".join(figure.provenance for figure in figures),
-        )
-    return "\n".join(f"{metric} {values.get(metric, '–')}" for metric in declared.metrics), count, provenance
+    unknown = [metric for metric in declared.metrics if metric not in {figure.metric for figure in figures}]
+    if figures and len(unknown) == len(declared.metrics):
+        values = sorted(figure.value for figure in figures)
+        scores = f"{declared.metrics[0]} {values[0]}–{values[-1]} ({len(values)} scores)"
+        return [(scores, _count(figures[0]), figures[0].provenance)]
+    known = [(f"{figure.metric} {figure.value}", _count(figure), figure.provenance) for figure in figures]
+    return [*known, *((f"{metric} –", "", "") for metric in unknown)]
 
 
 def _count(figure: HumanFigure) -> str:
     return "–" if figure.n is None else str(figure.n)
 
 
-def print_declaration(declared: Dataset) -> None:
-    """Print a dataset's full declaration on standard output."""
-    show(f"{declared.title}: {declared.about}" if declared.about else declared.title, wrap=True)
-    show_table(_facts(declared), dense=True)
+def _declaration_parts(declared: Dataset) -> Iterator[Part]:
+    """Yield a dataset's full declaration."""
+    yield Section(
+        "about", sentences=(f"{declared.title}: {declared.about}" if declared.about else declared.title,)
+    )
+    yield Table("", (), tuple(_facts(declared)))
     if declared.human:
-        _print_figures(declared.human)
+        sources = list(dict.fromkeys(figure.source for figure in declared.human))
+        several = len(sources) > 1
+        rows = (
+            (
+                *(figure.metric, number(figure.value), _count(figure), figure.provenance),
+                f"[{sources.index(figure.source) + 1}]" if several else None,
+            )
+            for figure in declared.human
+        )
+        notes = (f"[{n}] {text}" if several else f"Source: {text}" for n, text in enumerate(sources, start=1))
+        head = ("Metric", "Value", "Items", "Provenance", "Source")
+        yield Table("Published human scores", head, tuple(rows), tuple(notes))
     for group, texts in prompts(declared).items():
         of_group = f" for {group}" if group else ""
-        show("", f"Prompts{of_group}: {len(texts)}, the first", texts[0], wrap=True)
+        yield f"Prompts{of_group}: {len(texts)}, the first\n{texts[0]}\n"
 
 
-def _print_figures(figures: Sequence[HumanFigure]) -> None:
-    """Print the human scores as a table, and each source once below it."""
-    sources = list(dict.fromkeys(figure.source for figure in figures))
-    several = len(sources) > 1
-    rows = [
-        (
-            *(figure.metric, number(figure.value), _count(figure), figure.provenance),
-            *([f"[{sources.index(figure.source) + 1}]"] if several else []),
-        )
-        for figure in figures
-    ]
-    heads = ["Metric", "Value", "Items", "Provenance"]
-    heads += ["Source"] if several else []
-    show("", "Published human scores")
-    show_table(rows, heads, left=range(len(heads)), dense=True)
-    for place, text in enumerate(sources, start=1):
-        show(f"[{place}] {text}" if several else f"Source: {text}", wrap=True)
-
-
-def _facts(declared: Dataset) -> Iterator[tuple[str, object]]:
+def _facts(declared: Dataset) -> Iterator[tuple[str, Cell]]:
     yield "inputs", ", ".join(declared.fields) or f"a text, in prompts {{{declared.placeholder}}}"
     if declared.media:
         yield "media", ", ".join(declared.media)

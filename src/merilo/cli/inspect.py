@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
@@ -14,7 +13,7 @@ import typer
 from merilo.atomic_write import write_text
 from merilo.baselines.study_input import find_gold
 from merilo.cli.options import Exports, ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, show, show_table
+from merilo.cli.output import check_places, deliver
 from merilo.datasets import Dataset, dataset
 from merilo.datasets.own_items import own_file
 from merilo.errors import DataError, InputError, UsageError, for_command_line
@@ -32,11 +31,14 @@ from merilo.people.inspection import (
 )
 from merilo.people.reading import field_names, read_responses
 from merilo.records import Record
+from merilo.reports.table import Cell, Table
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import OUTPUT, InputSettings
 from merilo.strict_json import Json
-from merilo.text import Text, joined
-from merilo.wording import listed, shortened, shown
+from merilo.wording import counted_noun, listed, shortened, shown
+
+if TYPE_CHECKING:
+    from merilo.cli.output import Part
 
 app = typer.Typer(add_completion=False)
 
@@ -127,7 +129,7 @@ def inspect_(
     deliver(
         json_to,
         lambda: {**result.model_dump(mode="json"), "readings": readings},
-        partial(_show, files, result, fitting, options, out),
+        _parts(files, result, fitting, options, out),
     )
     return 0 if certain and not result.fault else 1
 
@@ -170,31 +172,28 @@ def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
     return DecodedItem(fields=fields, answers=dict(answers.iter_rows()), gold=next(iter(known), None))
 
 
-def _show(
+def _parts(
     files: Sequence[Path],
     result: Found,
     fitting: Sequence[Proposal],
     options: InputSettings,
     out: Path | None,
-) -> None:
-    """Print what was found on standard output."""
-    show_table(_rows(result, fitting))
+) -> Iterator[Part]:
+    """Yield what was found, and how to go on."""
+    yield Table("", (), tuple(_rows(result, fitting)))
     for near in result.summary.near_spellings[:5] if result.summary else ():
-        show(
-            Text(
-                "'{answer}' ({answers}) looks like a spelling of '{label}' ({label_answers}); recode in reading.yaml "
-                "joins them",
-                **near.model_dump(),
-            )
+        yield (
+            f"'{near.answer}' ({near.answers}) looks like a spelling of '{near.label}' ({near.label_answers}); recode "
+            "in reading.yaml joins them"
         )
     if not result.summary:
-        show(Text("Several readings fit, or a column must be named; none is taken:"))
+        yield "Several readings fit, or a column must be named; none is taken:"
         for proposal in fitting:
-            show(f"\n# {proposal.says}", *written(proposal.reading).split("\n")[:6])
-        return
-    if result.fault:
-        return
-    show(Text("If the item is read right:"), *_next_commands(files, fitting[0], options, out))
+            yield f"\n# {proposal.says}"
+            yield from written(proposal.reading).split("\n")[:6]
+    elif not result.fault:
+        yield "If the item is read right:"
+        yield from _next_commands(files, fitting[0], options, out)
 
 
 def _next_commands(
@@ -225,55 +224,52 @@ def _words(options: InputSettings, names: Sequence[str]) -> list[str]:
     return words
 
 
-def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[Text, object]]:
-    yield Text("files", context="row"), ", ".join(result.files)
-    yield Text("columns", context="row"), listed(result.columns, 40)
+def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[str, Cell]]:
+    yield "files", ", ".join(result.files)
+    yield "columns", listed(result.columns, 40)
     if result.summary:
-        yield Text("how it is read"), fitting[0].says
+        yield "how it is read", str(fitting[0].says)
     if result.not_read:
-        yield Text("not read"), listed(result.not_read, 40)
+        yield "not read", listed(result.not_read, 40)
     if result.summary:
         yield from _counts(result.summary)
     if result.item:
         for name, text in result.item.fields.items():
-            yield Text("one item, {field}", field=name), shortened(text or "", 200)
+            yield f"one item, {name}", shortened(text or "", 200)
         answers = [f"{who}: {shortened(answer, 60)}" for who, answer in result.item.answers.items()]
-        yield Text("its answers"), "; ".join(answers)
+        yield "its answers", "; ".join(answers)
         if result.gold:
-            yield Text("its gold answer"), result.item.gold or Text("none")
+            yield "its gold answer", result.item.gold or "none"
     if result.gold:
-        matched = Text("for {matched} of {items:# item|# items}", **result.gold.model_dump())
-        yield Text("gold answers", context="row"), matched
+        items = counted_noun(result.gold.items, "item", "items")
+        yield "gold answers", f"for {result.gold.matched} of {items}"
     if result.fault:
-        yield Text("gold answers", context="row"), result.fault
+        yield "gold answers", result.fault
 
 
-def _counts(contents: Inspection) -> Iterator[tuple[Text, object]]:
-    none, summary = Text("none"), contents.model_dump()
-    dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in contents.dropped.items()]
-    rows = Text("{n}, of which dropped: {reasons}", n=contents.rows, reasons=dropped)
-    yield Text("rows"), rows if dropped else contents.rows
-    yield Text("annotators", context="row"), contents.annotators
-    yield Text("items", context="row"), Text("{n}, control items not counted", n=contents.items)
-    top = [f"{shortened(answer, 40)}: {n}" for answer, n in contents.answers.top.items()]
-    more = contents.answers.distinct - len(top)
-    also = Text("and {n} more different answers", n=more) if more else ""
-    yield Text("answers"), joined([*top, also], "; ")
-    pairs = [
-        Text("{items} of {people}", items=items, people=people) for people, items in contents.overlap.items()
-    ]
-    yield Text("overlap"), joined(pairs, ", ") if pairs else none
-    controls = Text(
-        "{items} with {rows:# response|# responses}, {known} of them with a known answer, by "
-        "{annotators:# annotator|# annotators}",
-        **summary["controls"],
+def _counts(contents: Inspection) -> Iterator[tuple[str, Cell]]:
+    dropped = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in contents.dropped.items())
+    yield "rows", f"{contents.rows}, of which dropped: {dropped}" if dropped else contents.rows
+    yield "annotators", contents.annotators
+    yield "items", f"{contents.items}, control items not counted"
+    answers = [f"{shortened(answer, 40)}: {n}" for answer, n in contents.answers.top.items()]
+    if (more := contents.answers.distinct - len(answers)) > 0:
+        answers.append(f"and {more} more different answers")
+    yield "answers", "; ".join(answers)
+    yield "overlap", ", ".join(f"{n} of {people}" for people, n in contents.overlap.items()) or "none"
+    controls, repeats = contents.controls, contents.repeats
+    yield (
+        "control items",
+        f"{controls['items']} with {counted_noun(controls['rows'], 'response', 'responses')}, {controls['known']} of "
+        f"them with a known answer, by {counted_noun(controls['annotators'], 'annotator', 'annotators')}"
+        if controls["items"]
+        else "none",
     )
-    yield Text("control items", context="row"), controls if contents.controls["items"] else none
-    repeats = Text("{equal} times the same answer, {different} times another", **summary["repeats"])
-    yield Text("repeated answers"), repeats if any(contents.repeats.values()) else none
-    times = Text(
-        "{n:# response|# responses} with a duration, {paid} with a reward",
-        n=contents.timed,
-        paid=contents.paid,
+    yield (
+        "repeated answers",
+        f"{repeats['equal']} times the same answer, {repeats['different']} times another"
+        if any(repeats.values())
+        else "none",
     )
-    yield Text("times, rewards"), times
+    timed = counted_noun(contents.timed, "response", "responses")
+    yield "times, rewards", f"{timed} with a duration, {contents.paid} with a reward"

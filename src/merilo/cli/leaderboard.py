@@ -10,7 +10,7 @@ import typer
 from merilo.cli.options import ForceItems, MarginOption
 from merilo.cli.output import say, show, working
 from merilo.settings import INPUT
-from merilo.text import Text
+from merilo.wording import counted_noun
 
 app = typer.Typer(add_completion=False)
 
@@ -51,16 +51,10 @@ def board_of_people_and_models(
     """
     from merilo.reports.comparison_page import PAGE, leaderboard  # noqa: PLC0415 - slow
 
-    with working(Text("Comparing people with models")):
+    with working("Comparing people with models"):
         comparison = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)
     for finding in comparison.findings:
         say(finding.sentence)
-    show(
-        Text(
-            "{models:# model|# models} on {datasets:# dataset|# datasets}: {file}",
-            models=len(comparison.models),
-            datasets=len(comparison.datasets),
-            file=out / PAGE,
-        )
-    )
+    models = counted_noun(len(comparison.models), "model", "models")
+    show(f"{models} on {counted_noun(len(comparison.datasets), 'dataset', 'datasets')}: {out / PAGE}")
     return 0

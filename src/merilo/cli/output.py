@@ -1,14 +1,14 @@
-"""What commands print and write: sentences and tables, JSON, progress, output files."""
+"""What commands print and write: lines, tables and sections, JSON, progress, output files."""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli import say, tame
@@ -19,21 +19,20 @@ from merilo.text import Text, formatted
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from merilo.reports.table import Section
-    from merilo.statistics.intervals import Interval
+    from merilo.reports.table import Section, Table
+
+    #: What a command prints: a line, a table, a section.
+    Part: TypeAlias = str | Text | Table | Section
 
 __all__ = [
     "bars",
     "check_places",
     "deliver",
     "emit_json",
-    "interval",
     "number",
     "reading",
     "say",
     "show",
-    "show_sections",
-    "show_table",
     "working",
 ]
 
@@ -43,78 +42,19 @@ LONG_SECONDS: Final = 2.0
 #: From this many bytes on, reading shows a progress bar.
 LONG_INPUT_BYTES: Final = 8_000_000
 
-#: Names at the head of rows are not broken up to this length.
-_LONGEST_NAME: Final = 30
 
-
-def show(*lines: object, wrap: bool = False) -> None:
-    """Print lines on standard output, without control characters that names in them may contain.
-
-    Args:
-        lines: the lines.
-        wrap: whether long lines are broken at the width of the terminal.
-    """
-    if wrap and lines:
+def show(*parts: Part) -> None:
+    """Print lines, tables and sections on standard output, without control characters that names may contain."""
+    for part in parts:
+        if isinstance(part, str | Text):
+            lines = "\n".join(map(tame, str(part).split("\n")))
+            sys.stdout.write(f"{lines}\n")
+            continue
         from rich.console import Console  # noqa: PLC0415 - JSON needs no tables
 
-        Console(markup=False, highlight=False, emoji=False).print("\n".join(map(_tamed, lines)))
-        return
-    sys.stdout.write("".join(f"{_tamed(line)}\n" for line in lines))
+        from merilo.reports.table import print_parts  # noqa: PLC0415 - as above
 
-
-def show_table(
-    rows: Iterable[Sequence[object]],
-    heads: Sequence[object] = (),
-    *,
-    title: object = "",
-    left: Collection[int] = (0,),
-    dense: bool = False,
-) -> None:
-    """Print a table on standard output.
-
-    Args:
-        rows: the cells.
-        heads: the heads of the columns; without them, a row is a name and its value.
-        title: the title.
-        left: the columns that are not aligned to the right, if there are heads.
-        dense: whether columns stand close to each other, without a frame.
-    """
-    from rich.box import SIMPLE  # noqa: PLC0415 - JSON needs no tables
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text as Plain  # noqa: PLC0415
-
-    look: dict[str, Any] = (
-        {"box": SIMPLE, "padding": 0, "pad_edge": False, "show_edge": False} if dense else {}
-    )
-    name = Plain(_tamed(title), style="bold") if title else None
-    table = Table(title=name, title_justify="left", show_header=bool(heads), **look)
-    cells = [[_tamed(cell) for cell in row] for row in rows]
-    names = not any(" " in row[0] or len(row[0]) > _LONGEST_NAME for row in cells)
-    for place, head in enumerate(heads or ("", "")):
-        table.add_column(
-            Plain(_tamed(head)),
-            style="" if heads or place else "bold",
-            justify="right" if heads and place not in left else "left",
-            overflow="fold",
-            no_wrap=names and not place,
-        )
-    for row in cells:
-        table.add_row(*map(Plain, row))
-    Console().print(table)
-
-
-def show_sections(sections: Iterable[Section]) -> None:
-    """Print sections on standard output."""
-    from rich.console import Console  # noqa: PLC0415 - JSON needs no tables
-
-    from merilo.reports.table import print_sections  # noqa: PLC0415 - as above
-
-    print_sections(sections, Console(highlight=False))
-
-
-def _tamed(text: object) -> str:
-    return "\n".join(map(tame, str(text).split("\n")))
+        print_parts([part], Console(highlight=False))
 
 
 def number(value: float | None, spec: str = "") -> str:
@@ -122,13 +62,8 @@ def number(value: float | None, spec: str = "") -> str:
     return "—" if value is None else formatted(value, spec, "en")
 
 
-def interval(ends: Interval | None, spec: str = ".3f") -> str:
-    """Format an interval after its value, in brackets; nothing without one."""
-    return "" if ends is None else f" [{number(ends.low, spec)}, {number(ends.high, spec)}]"
-
-
-def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], shown: Callable[[], object]) -> None:
-    """Write a result as JSON, if that is wanted, and print it, unless the JSON is on standard output.
+def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], parts: Iterable[Part]) -> None:
+    """Write a result as JSON, if that is wanted, and print its tables, unless the JSON is on standard output.
 
     Raises:
         OutputError: the file cannot be written.
@@ -136,7 +71,7 @@ def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], shown: 
     if json_to:
         emit_json(content(), json_to)
     if json_to != "-":
-        shown()
+        show(*parts)
 
 
 def emit_json(content: dict[str, Json], where: str) -> None:
@@ -191,13 +126,13 @@ def reading(files: Sequence[Path]) -> Iterator[Progress | None]:
             nonlocal done
             done += step
             if move is not None:
-                move(Text("Reading"), size, done, "")
+                move("Reading", size, done, "")
 
         yield tell
 
 
 @contextmanager
-def working(what: object) -> Iterator[None]:
+def working(what: str) -> Iterator[None]:
     """Show the current work and its elapsed time on standard error, once the block has run for `LONG_SECONDS`.
 
     The line appears only on a terminal and is removed at the end. The block must not write to standard error.
@@ -206,7 +141,7 @@ def working(what: object) -> Iterator[None]:
         yield
         return
     ended = Event()
-    thread = Thread(target=_show_long_work, args=(str(what), ended), daemon=True)
+    thread = Thread(target=_show_long_work, args=(what, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -216,7 +151,7 @@ def working(what: object) -> Iterator[None]:
 
 
 #: Called with the name of a bar, the total, how much is done by now and a remark.
-MoveBar: TypeAlias = Callable[[Text, int | None, int, str], None]
+MoveBar: TypeAlias = Callable[[str, int | None, int, str], None]
 
 
 @contextmanager
@@ -241,11 +176,11 @@ def bars() -> Iterator[MoveBar | None]:
     with Bars(
         *columns, console=console, transient=True, redirect_stdout=False, speed_estimate_period=20
     ) as drawn:
-        tasks: dict[Text, TaskID] = {}
+        tasks: dict[str, TaskID] = {}
 
-        def move(name: Text, total: int | None, done: int, remark: str) -> None:
+        def move(name: str, total: int | None, done: int, remark: str) -> None:
             if name not in tasks:
-                tasks[name] = drawn.add_task(str(name), total=total, rate="", remark="")
+                tasks[name] = drawn.add_task(name, total=total, rate="", remark="")
             speed = drawn.tasks[tasks[name]].speed
             rate = f"{number(speed, '.1f' if speed < 10 else '.0f')}/s" if speed else ""
             drawn.update(tasks[name], total=total, completed=done, rate=rate, remark=remark)

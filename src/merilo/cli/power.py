@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from merilo.cli.options import JsonOption, takes_settings
-from merilo.cli.output import deliver, show_table
+from merilo.cli.output import deliver
 from merilo.settings import PowerSettings
-from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.cli.output import Part
 
 app = typer.Typer(add_completion=False)
 
@@ -26,8 +27,7 @@ def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
     from merilo.statistics.planning import power  # noqa: PLC0415 - slow
 
     content = power(settings)
-    rows = partial(show_table, _rows(content), title=Text("Plan of a study"))
-    deliver(json_to, lambda: content, rows)
+    deliver(json_to, lambda: content, _parts(content))
     return 0
 
 
@@ -52,6 +52,12 @@ _SIZE: Final = (
     "{items_if_people_do_not_matter} items if annotators do not differ; {items} items with {people} (design effect "
     "{design_effect:.2f}); the answers take {people_at_so_many_items_each} annotators at {items_each} items each"
 )
+
+
+def _parts(content: Mapping[str, Any]) -> Iterator[Part]:
+    from merilo.reports.table import Table  # noqa: PLC0415 - the JSON needs no tables
+
+    yield Table("Plan of a study", (), tuple(_rows(content)))
 
 
 def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

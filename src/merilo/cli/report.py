@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from merilo.cli.options import ForceOption, JsonOption
-from merilo.cli.output import check_places, deliver, say, show, working
+from merilo.cli.output import check_places, deliver, say, working
 from merilo.strict_json import Json
-from merilo.text import Text
+from merilo.wording import counted_noun
 
 app = typer.Typer(add_completion=False)
 
@@ -47,17 +46,12 @@ def publish(
     from merilo.reports.folder import report  # noqa: PLC0415 - slow
 
     check_places([source, cards], json_to)
-    with working(Text("Computing the baseline and writing the report")):
+    with working("Computing the baseline and writing the report"):
         published = report(source, out, cards=cards, with_gold=with_gold, force=force)
     for remark in published.remarks:
         say(remark)
     files: list[Json] = [*published.files]
-    sentence = Text(
-        "{n:# file is|# files are} in {folder}; {command} checks them",
-        n=len(files),
-        folder=out,
-        command=f"merilo verify {out}",
-    )
     content: dict[str, Json] = {"folder": str(out), "files": files, "remarks": [*published.remarks]}
-    deliver(json_to, lambda: content, partial(show, sentence))
+    written = f"{counted_noun(len(files), 'file is', 'files are')} in {out}; merilo verify {out} checks them"
+    deliver(json_to, lambda: content, [written])
     return 0

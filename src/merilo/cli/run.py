@@ -16,9 +16,8 @@ from merilo.cli.options import (
     JsonOption,
     takes_settings,
 )
-from merilo.cli.output import bars, check_places, deliver, number, say
+from merilo.cli.output import bars, check_places, deliver, say
 from merilo.settings import INPUT, OUTPUT, RunSettings
-from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.models.runner import Progress
@@ -103,7 +102,7 @@ def ask(
 
     Exit status 1: some requests failed or were not asked; the same command asks them.
     """
-    from merilo.cli.score_tables import deliver_run, show_plan  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.cli.score_tables import deliver_run, plan_parts  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415
     from merilo.runs.model_run import RunOptions, plan_run, run_model  # noqa: PLC0415
 
@@ -121,8 +120,8 @@ def ask(
     )
     if out is None:
         plan = plan_run(options)
-        deliver(json_to, plan.to_dict, partial(show_plan, plan))
-        say(Text("nothing was asked; --out DIR asks the model"))
+        deliver(json_to, plan.to_dict, plan_parts(plan))
+        say("nothing was asked; --out DIR asks the model")
         return 0
     result = run_model(
         options,
@@ -134,9 +133,9 @@ def ask(
     )
     deliver_run(result, [], json_to)
     if result.stopped:
-        say(Text("stopped: {why}; a higher limit resumes the run", why=result.stopped))
+        say(f"stopped: {result.stopped}; a higher limit resumes the run")
     elif not result.is_complete:
-        say(Text("some requests have no answer; the same command asks them again: {folder}", folder=out))
+        say(f"some requests have no answer; the same command asks them again: {out}")
     return 0 if result.is_complete else 1
 
 
@@ -154,18 +153,18 @@ _STEP: Final = 16
 def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
     """Show progress on standard error, if it is a terminal; when the user stops the run, say how to resume it."""
     if answered:
-        say(Text("resuming with {n:,} of {of:,} replies", n=answered, of=answered + requests))
+        say(f"resuming with {answered:,} of {answered + requests:,} replies")
     try:
         with bars() as move:
 
             def tell(progress: Progress) -> None:
                 done = progress.answered + progress.failed
                 if move is not None and (not done % _STEP or done >= requests or done <= _STEP):
-                    move(Text("asking"), requests, done, progress_text(progress))
+                    move("asking", requests, done, progress_text(progress))
 
             yield tell
     except KeyboardInterrupt:
-        say(Text("the replies so far are in {folder}; run the same command again to resume", folder=out))
+        say(f"the replies so far are in {out}; run the same command again to resume")
         raise
 
 
@@ -177,8 +176,6 @@ def progress_text(progress: Progress) -> str:
         >>> progress_text(Progress(answered=3, failed=1, retried=2, running=4, usd=0.0123))
         '4 running, 1 failed, 2 retried, $0.0123'
     """
-    parts = [Text("{n} running", n=progress.running)]
-    parts += [Text("{n} failed", n=progress.failed)] if progress.failed else []
-    parts += [Text("{n} retried", n=progress.retried)] if progress.retried else []
-    money = [f"${number(progress.usd, '.4f')}"] if progress.usd else []
-    return ", ".join(map(str, [*parts, *money]))
+    counts = {"running": progress.running, "failed": progress.failed, "retried": progress.retried}
+    parts = [f"{n} {name}" for name, n in counts.items() if n or name == "running"]
+    return ", ".join([*parts, *([f"${progress.usd:.4f}"] if progress.usd else [])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,10 +18,10 @@ from merilo.cli.options import (
 from merilo.cli.output import deliver, say, working
 from merilo.errors import UsageError
 from merilo.settings import REPLIES_HELP
-from merilo.text import Text
-from merilo.wording import listed
+from merilo.wording import counted_noun, listed
 
 if TYPE_CHECKING:
+    from merilo.cli.output import Part
     from merilo.metrics.detox import Rater
     from merilo.runs.scores import ScoreResult
 
@@ -91,7 +91,7 @@ def score_responses(
         return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
-    with working(Text("Scoring the answers")):
+    with working("Scoring the answers"):
         result = score(
             responses,
             dataset=dataset_name,
@@ -109,8 +109,11 @@ def score_responses(
     deliver(
         json_to,
         lambda: result.to_dict(explain=wanted, per_item=per_item),
-        partial(_show, result, wanted),
+        _parts(result, wanted),
     )
+    if json_to != "-" and not wanted and (clusters := result.clusters) is not None:
+        answered = counted_noun(result.answered, "answered item", "answered items")
+        say(f"{answered} in {counted_noun(clusters, 'cluster', 'clusters')} by '{result.cluster}'")
     return 0
 
 
@@ -121,30 +124,20 @@ def _score_run(
     from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
     from merilo.runs.scores import score_run  # noqa: PLC0415
 
-    with working(Text("Scoring the run")):
+    with working("Scoring the run"):
         scored = score_run(run, data=data, rudetox_models=rater)
     explained = [explain_item(run, name, data=data, rater=rater) for name in wanted]
     deliver_run(scored, explained, json_to)
     return 0
 
 
-def _show(result: ScoreResult, wanted: list[str]) -> None:
-    from merilo.cli.score_tables import show_judgements, show_scores  # noqa: PLC0415 - slow
+def _parts(result: ScoreResult, wanted: list[str]) -> Iterator[Part]:
+    from merilo.cli.score_tables import judgement_parts, score_parts  # noqa: PLC0415 - slow
 
     for name in wanted:
-        show_judgements(result.explain(name), name)
-    if wanted:
-        return
-    show_scores(result.answers.declared.title, result.scores)
-    if (clusters := result.clusters) is not None:
-        say(
-            Text(
-                "{n:# answered item|# answered items} in {clusters:# cluster|# clusters} by '{field}'",
-                n=result.answered,
-                clusters=clusters,
-                field=result.cluster,
-            )
-        )
+        yield from judgement_parts(result.explain(name), name)
+    if not wanted:
+        yield from score_parts(result.answers.declared.title, result.scores)
 
 
 def _tell_unmatched(result: ScoreResult) -> None:
@@ -153,25 +146,15 @@ def _tell_unmatched(result: ScoreResult) -> None:
     if result.unanswered:
         # An exam variant with at least one answer is scored as a whole.
         exam = "grade_norm" in result.answers.declared.metrics
+        fate = "score 0 in a variant that has other answers" if exam else "are left out"
         say(
-            Text(
-                "{n} of {items:# item|# items} have no answer and "
-                "{fate:exam=score 0 in a variant that has other answers|are left out}: {names}",
-                n=len(result.unanswered),
-                items=result.items,
-                fate="exam" if exam else "",
-                names=listed([str(name) for name in result.unanswered]),
-            )
+            f"{len(result.unanswered)} of {counted_noun(result.items, 'item', 'items')} have no answer and {fate}: "
+            f"{listed([str(name) for name in result.unanswered])}"
         )
     if result.unknown:
         from merilo.models.reply_answers import printable  # noqa: PLC0415 - slow
 
-        say(
-            Text(
-                "{n} answers belong to no item and are left out: {names}",
-                n=len(result.unknown),
-                names=listed([*map(printable, result.unknown)]),
-            )
-        )
+        names = listed([*map(printable, result.unknown)])
+        say(f"{len(result.unknown)} answers belong to no item and are left out: {names}")
     if result.no_labels:
         say(result.no_labels.sentence)

@@ -1,21 +1,26 @@
-"""Print the scores of runs, of answers and of submissions, and how single answers were judged."""
+"""What a score, a run, the plan of a run and a scored submission print, and how single answers were judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
-from merilo.cli.output import deliver, number, say, show, show_table
+from merilo.cli.output import deliver, number, say
+from merilo.estimate import Estimate
 from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores
 from merilo.models.asking import Request
+from merilo.records import Span
+from merilo.reports.table import Cell, Section, Table
 from merilo.runs.model_run import RunPlan, rendered
 from merilo.runs.run_explanation import ItemExplanation
 from merilo.runs.scores import DatasetRun, RunResult
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
-from merilo.text import Text, joined
-from merilo.wording import listed, shortened
+from merilo.wording import counted_noun, listed, shortened
+
+if TYPE_CHECKING:
+    from merilo.cli.output import Part
 
 #: Extra metrics shown for a dataset without main ones; the JSON holds all.
 _SHOWN_EXTRA: Final = 15
@@ -26,73 +31,64 @@ _SHOWN_FAULTS: Final = 5
 #: How many items with unreadable replies are named per dataset; the JSON holds all.
 _SHOWN_UNREADABLE: Final = 20
 
-_VALUE: Final = (Text("value"), Text("95 % interval"), Text("items", context="column"))
+#: What a run's outcomes are called by the prompts that it asked with.
+_PROMPTS: Final = {"harness": "those of the benchmark's harness", "merilo": "Merilo's"}
 
 
-def show_scores(title: str, scores: Scores) -> None:
-    """Print a dataset's scores."""
-    rows: list[tuple[object, ...]] = [
-        (*_cells(score), score.interval.method if score.interval else "") for score in scores.all().values()
-    ]
-    rows += [
-        (name, "—", "—", "—", Text("not computed: {why}", why=why)) for name, why in scores.missing.items()
-    ]
-    show_table(rows, [Text("metric"), *_VALUE, Text("interval method")], title=title, left=(0, 4))
+def score_parts(title: str, scores: Scores) -> Iterator[Part]:
+    """Yield a dataset's scores."""
+    methods = {score.interval.method: None for score in scores.all().values() if score.interval}
+    notes = [f"Intervals: {'; '.join(methods)}"] if methods else []
+    notes += [f"{name} is not computed: {why}" for name, why in scores.missing.items()]
+    yield Table(title, ("metric", "estimate", "items"), (*_score_rows(scores, scores.all()),), tuple(notes))
+
+
+def _estimate(score: Score) -> Estimate:
+    return Estimate(value=score.value, ci95=Span.of(score.interval))
 
 
 def deliver_run(result: RunResult, explained: list[ItemExplanation], json_to: str | None) -> None:
     """Write and print a run, or the explanations of its items."""
-
-    def shown() -> None:
-        for explanation in explained:
-            show_explanation(explanation)
-        if not explained:
-            show_run(result)
-
     also: dict[str, Json] = (
         {"explained": [explanation.to_dict() for explanation in explained]} if explained else {}
     )
-    deliver(json_to, lambda: {**result.to_dict(), **also}, shown)
+    parts = (part for explanation in explained for part in _explanation(explanation))
+    deliver(json_to, lambda: {**result.to_dict(), **also}, parts if explained else _run(result))
     for note in result.notes:
         say(note)
 
 
-def show_run(result: RunResult) -> None:
-    """Print a table of all datasets with metrics and outcomes."""
-    over_items = (_VALUE[0], Text("95 % interval over items"), _VALUE[2])
-    sampled = [Text("answers", context="column")] * any(
-        dataset.record.samples > 1 for dataset in result.datasets.values()
-    )
-    heads = [Text("dataset"), Text("metric"), *over_items, *sampled, Text("outcomes")]
+def _run(result: RunResult) -> Iterator[Part]:
+    """Yield a table of all datasets with metrics and outcomes, and what limits it."""
+    several = any(dataset.record.samples > 1 for dataset in result.datasets.values())
     rows = [
-        ("" if place else dataset.declared.title, *row[: len(heads) - 2], "" if place else _outcomes(dataset))
+        ("" if place else dataset.declared.title, *row, "" if place else _outcomes(dataset))
         for dataset in result.datasets.values()
-        for place, row in enumerate(_run_rows(dataset))
+        for place, row in enumerate(_run_rows(dataset, several=several))
     ]
-    show_table(rows, heads, title=result.model, left=(0, 1, len(heads) - 1))
-    show(*_prompts(result), wrap=True)
+    head = ("dataset", "metric", "estimate", "items", *["answers"] * several, "outcomes")
+    remarks = [*_prompts(result)]
     for dataset in result.datasets.values():
         if dataset.answers.unreadable:
-            show(_unreadable(dataset), wrap=True)
+            remarks.append(_unreadable(dataset))
         if dataset.scores is not None:
-            show(*_not_computed(dataset.declared.title, dataset.scores), wrap=True)
+            remarks += _not_computed(dataset.declared.title, dataset.scores)
+    yield Table(result.model, head, tuple(rows))
+    yield Section("remarks", remarks=tuple(remarks))
 
 
-def _unreadable(dataset: DatasetRun) -> Text:
+def _unreadable(dataset: DatasetRun) -> str:
     """Name the items whose replies have no readable answer, so that the reader can look at them."""
     unreadable = dataset.answers.unreadable
     items = list(dict.fromkeys(answer.item for answer in unreadable))
-    return Text(
-        "{dataset}: {n:# reply has|# replies have} no readable answer: items {items}; --explain {example} shows the "
-        "reply and the reason",
-        dataset=dataset.declared.title,
-        n=len(unreadable),
-        items=listed(items, _SHOWN_UNREADABLE),
-        example=f"{dataset.declared.name}:{items[0]}",
+    return (
+        f"{dataset.declared.title}: {counted_noun(len(unreadable), 'reply has', 'replies have')} no readable answer: "
+        f"items {listed(items, _SHOWN_UNREADABLE)}; --explain {dataset.declared.name}:{items[0]} shows the reply and "
+        "the reason"
     )
 
 
-def _prompts(result: RunResult) -> Iterator[Text]:
+def _prompts(result: RunResult) -> Iterator[str]:
     """Say in which prompts a model was asked; a built-in respondent reads none."""
     if result.folder.record.model.builtin:
         return
@@ -100,78 +96,50 @@ def _prompts(result: RunResult) -> Iterator[Text]:
     for dataset in result.datasets.values():
         titles_of.setdefault(dataset.record.prompts, []).append(dataset.declared.title)
     for form, titles in titles_of.items():
-        named = f" ({', '.join(titles)})" if len(titles_of) > 1 else ""
-        yield Text(
-            "Prompts: {form:harness=those of the benchmark's harness|merilo=Merilo's|those that people saw}{datasets}",
-            form=form,
-            datasets=named,
-        )
+        datasets = f" ({', '.join(titles)})" if len(titles_of) > 1 else ""
+        yield f"Prompts: {_PROMPTS.get(form, 'those that people saw')}{datasets}"
 
 
-def _run_rows(dataset: DatasetRun) -> list[tuple[str, ...]]:
-    """Return metric, value, interval, items and answers of each metric."""
-    rows: list[tuple[str, ...]] = []
+def _run_rows(dataset: DatasetRun, *, several: bool) -> Iterator[tuple[Cell, ...]]:
+    """Yield metric, estimate, items and, if models answered items several times, answers of each metric."""
+    asked = len(dataset.record.hashes)
+    rows: list[tuple[Cell, ...]] = []
     if dataset.scores is not None:
         scores = (dataset.scores.main or dataset.scores.extra).values()
-        rows = [(*_cells(score)[:-1], *map(str, dataset.counts(score))) for score in scores]
-        rows += [(name, *["—"] * 4) for name in dataset.scores.missing]
-    asked = len(dataset.record.hashes)
-    return rows[:_SHOWN_EXTRA] or [("—", "—", "—", str(asked), str(asked * dataset.record.samples))]
+        rows = [(score.name, _estimate(score), *dataset.counts(score)) for score in scores]
+        rows += [(name, None, None, None) for name in dataset.scores.missing]
+    for row in rows[:_SHOWN_EXTRA] or [(None, None, asked, asked * dataset.record.samples)]:
+        yield row if several else row[:-1]
 
 
-def _score_rows(scores: Scores) -> Iterator[tuple[str, ...]]:
-    for score in (scores.main or scores.extra).values():
-        yield _cells(score)
-    for name in scores.missing:
-        yield name, "—", "—", "—"
+def _outcomes(dataset: DatasetRun) -> str:
+    outcomes = str(dataset.outcomes) or "all answered"
+    if dataset.refused:
+        outcomes += f", {dataset.refused} with media left out"
+    return f"{outcomes}; {dataset.reason}" if dataset.scores is None and dataset.reason else outcomes
 
 
-def _cells(score: Score) -> tuple[str, ...]:
-    sure = score.interval
-    bounds = "—" if sure is None else f"{number(sure.low, '.3f')} … {number(sure.high, '.3f')}"
-    return score.name, number(score.value, ".4f"), bounds, str(score.n)
-
-
-def _outcomes(dataset: DatasetRun) -> Text:
-    refused = Text("{n} with media left out", n=dataset.refused) if dataset.refused else ""
-    outcomes = joined([str(dataset.outcomes) or Text("all answered"), refused], ", ")
-    return joined([outcomes, dataset.reason], "; ") if dataset.scores is None else outcomes
-
-
-def _not_computed(title: str, scores: Scores) -> Iterator[Text]:
+def _not_computed(title: str, scores: Scores) -> Iterator[str]:
     for reason in dict.fromkeys(scores.missing.values()):
         names = [name for name, why in scores.missing.items() if why == reason]
-        yield Text(
-            "{dataset}: not computed: {metrics} ({reason})", dataset=title, metrics=names, reason=reason
-        )
+        yield f"{title}: not computed: {listed(names)} ({reason})"
 
 
-def show_plan(plan: RunPlan) -> None:
-    """Print a plan: the first request of each dataset as it is rendered, and the estimates."""
+def plan_parts(plan: RunPlan) -> Iterator[Part]:
+    """Yield the first request of each dataset as it is rendered, and the estimates."""
     for dataset in plan.datasets.values():
         for request in dataset.requests[:1]:
-            show(
-                Text("=== {dataset}, item {item} ===", dataset=dataset.title, item=request.item),
-                _prompt(request),
-            )
-    show_table(
-        [
-            (
-                dataset.title,
-                dataset.items,
-                dataset.count,
-                f"~{dataset.prompt_tokens}",
-                f"≤{dataset.completion_tokens}",
-                number(dataset.usd, ".4f"),
-            )
-            for dataset in plan.datasets.values()
-        ],
-        [
-            *(Text("dataset"), Text("items", context="column"), Text("requests"), Text("prompt tokens")),
-            *(Text("answer tokens"), "USD"),
-        ],
-        title=plan.model,
-    )  # fmt: skip
+            yield f"=== {dataset.title}, item {request.item} ==="
+            yield _prompt(request)
+    rows = (
+        (
+            *(dataset.title, dataset.items, dataset.count),
+            *(f"~{dataset.prompt_tokens}", f"≤{dataset.completion_tokens}", number(dataset.usd, ".4f")),
+        )
+        for dataset in plan.datasets.values()
+    )
+    head = ("dataset", "items", "requests", "prompt tokens", "answer tokens", "USD")
+    yield Table(plan.model, head, tuple(rows))
 
 
 def _prompt(request: Request) -> str:
@@ -180,75 +148,58 @@ def _prompt(request: Request) -> str:
     if request.choices:
         lines.append(f"[choices] {list(request.choices)}")
     else:
-        estimate = (
-            f"{name} {content[name]!r}"
-            for name in ("max_tokens", "temperature", "stop")
-            if content[name] is not None
-        )
-        lines.append(f"[parameters] {', '.join(estimate)}")
+        names = [name for name in ("max_tokens", "temperature", "stop") if content[name] is not None]
+        lines.append(f"[parameters] {', '.join(f'{name} {content[name]!r}' for name in names)}")
     return "\n".join(lines)
 
 
-def show_explanation(explanation: ItemExplanation) -> None:
-    """Print how the answers to an item of a run were asked, found and scored."""
+def _explanation(explanation: ItemExplanation) -> Iterator[Part]:
+    """Yield how the answers to an item of a run were asked, found and scored."""
     for sample in explanation.samples:
-        several = Text(", sample {n}", n=sample.sample) if len(explanation.samples) > 1 else ""
-        show(
-            Text(
-                "=== {dataset}, item {item}{sample} ===",
-                dataset=explanation.title,
-                item=explanation.item,
-                sample=several,
-            )
-        )
+        several = f", sample {sample.sample}" if len(explanation.samples) > 1 else ""
+        yield f"=== {explanation.title}, item {explanation.item}{several} ==="
         reply, extracted = sample.reply, sample.extracted
         if sample.request is not None:
-            show(_prompt(sample.request))
+            yield _prompt(sample.request)
         if reply.thought:
-            show(f"[thought]\n{reply.thought}")
-        show(f"[reply] ({reply.finish})\n{reply.text}")
+            yield f"[thought]\n{reply.thought}"
+        yield f"[reply] ({reply.finish})\n{reply.text}"
         if reply.loglikelihoods:
-            show(f"[log-likelihoods] {', '.join(f'{value:.4f}' for value in reply.loglikelihoods)}")
+            yield f"[log-likelihoods] {', '.join(f'{value:.4f}' for value in reply.loglikelihoods)}"
         if reply.error:
-            show(f"[error] {reply.error}")
+            yield f"[error] {reply.error}"
         answer = "—" if extracted.answer is None else extracted.answer
-        show(
-            Text(
-                "[{outcome}] {answer} (rule: {rule})",
-                outcome=extracted.outcome,
-                answer=answer,
-                rule=extracted.rule,
-            )
-        )
-        show_judgements(sample.judgements)
+        yield f"[{extracted.outcome}] {answer} (rule: {extracted.rule})"
+        yield from judgement_parts(sample.judgements)
         if sample.reason:
-            show(Text("[not scored] {why}", why=sample.reason))
+            yield f"[not scored] {sample.reason}"
 
 
-def show_judgements(judgements: Iterable[Judgement], item: str = "") -> None:
-    """Print the points of an answer under each metric, step by step; its item is named if it is given."""
+def judgement_parts(judgements: Iterable[Judgement], item: str = "") -> Iterator[Part]:
+    """Yield the points of an answer under each metric, step by step; its item is named if it is given."""
     for judgement in judgements:
-        name = (
-            Text("item {item}, {metric}:", item=item, metric=judgement.metric)
-            if item
-            else f"[{judgement.metric}]"
-        )
-        show(
-            Text("{metric} {points:g} of {most:g}", metric=name, points=judgement.points, most=judgement.most)
-        )
-        show(*(f"  - {step}" for step in judgement.steps))
+        name = f"item {item}, {judgement.metric}:" if item else f"[{judgement.metric}]"
+        yield f"{name} {judgement.points:g} of {judgement.most:g}"
+        yield from (f"  - {step}" for step in judgement.steps)
 
 
-def show_result(result: SubmissionResult) -> None:
-    """Print a submission's result: metrics by dataset, errors, total."""
+def submission_parts(result: SubmissionResult) -> Iterator[Part]:
+    """Yield a submission's result: metrics by dataset, errors, total."""
     rows = [
-        ("" if place else title, *row, "" if place else _why(result_of))
-        for title, result_of in result.datasets.items()
-        for place, row in enumerate(_score_rows(result_of.scores))
+        ("" if place else title, *row, "" if place else _why(of_dataset))
+        for title, of_dataset in result.datasets.items()
+        for place, row in enumerate(
+            _score_rows(of_dataset.scores, of_dataset.scores.main or of_dataset.scores.extra)
+        )
     ]
-    if result.datasets:
-        show_table(rows, [Text("dataset"), Text("metric"), *_VALUE, Text("errors")], left=(0, 1, 5))
-    show(*_remarks(result), wrap=True)
+    if rows:
+        yield Table("", ("dataset", "metric", "estimate", "items", "errors"), tuple(rows))
+    yield Section("remarks", remarks=tuple(_remarks(result)))
+
+
+def _score_rows(scores: Scores, shown: Mapping[str, Score]) -> Iterator[tuple[Cell, ...]]:
+    yield from ((name, _estimate(score), score.n) for name, score in shown.items())
+    yield from ((name, None, None) for name in scores.missing)
 
 
 def _why(dataset: DatasetResult) -> str:
@@ -256,34 +207,33 @@ def _why(dataset: DatasetResult) -> str:
     count = dataset.answers.fault_count
     if not dataset.answers.faults:
         return str(count or "")
-    more = Text(" (and more: {n})", n=count - 1) if count > 1 else ""
+    more = f" (and more: {count - 1})" if count > 1 else ""
     return f"{shortened(str(dataset.answers.faults[0].line), 100)}{more}"
 
 
-def _remarks(result: SubmissionResult) -> Iterator[Text]:
-    yield from (fault.line for fault in result.faults)
-    for title, result_of in result.datasets.items():
-        answers = result_of.answers
-        yield from _not_computed(title, result_of.scores)
-        for fault in answers.faults[:_SHOWN_FAULTS]:
-            yield joined([f"{title}:", fault.line])
+def _remarks(result: SubmissionResult) -> Iterator[str]:
+    yield from (str(fault.line) for fault in result.faults)
+    for title, of_dataset in result.datasets.items():
+        answers = of_dataset.answers
+        yield from _not_computed(title, of_dataset.scores)
+        yield from (f"{title}: {fault.line}" for fault in answers.faults[:_SHOWN_FAULTS])
         if (more := answers.fault_count - _SHOWN_FAULTS) > 0:
-            yield Text("{dataset}: and more: {n}", dataset=title, n=more)
+            yield f"{title}: and more: {more}"
         if answers.unknown:
-            yield Text("{dataset}: answers to unknown items: {n}", dataset=title, n=answers.unknown)
+            yield f"{title}: answers to unknown items: {answers.unknown}"
     if result.ignored:
         names = [name if name.isprintable() else ascii(name)[1:-1] for name in result.ignored]
-        yield Text("Files of unknown datasets, not read: {names}", names=names)
+        yield f"Files of unknown datasets, not read: {listed(names)}"
     if result.without_gold:
-        yield Text("No gold answers, not scored: {names}", names=joined(result.without_gold, ", "))
+        yield f"No gold answers, not scored: {', '.join(result.without_gold)}"
     if result.total is not None:
-        yield Text("Total score (datasets: {n}): {total:.4f}", n=len(result.counted), total=result.total)
+        yield f"Total score (datasets: {len(result.counted)}): {result.total:.4f}"
     if result.ready_for_public and not result.counted:
-        yield Text("Readiness for the public table was not judged: no dataset of the total score was scored.")
+        yield "Readiness for the public table was not judged: no dataset of the total score was scored."
     elif not result.ready_for_public:
-        yield Text("Not ready for the public table.")
+        yield "Not ready for the public table."
     elif result.without_gold:
         # Only the owner of the closed tests can determine this for the whole benchmark.
-        yield Text("Ready for the public table (judged by the datasets that could be scored).")
+        yield "Ready for the public table (judged by the datasets that could be scored)."
     else:
-        yield Text("Ready for the public table.")
+        yield "Ready for the public table."

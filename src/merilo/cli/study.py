@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,14 +27,14 @@ from merilo.cli.options import (
     StudyArgument,
     takes_settings,
 )
-from merilo.cli.output import check_places, deliver, say, show, working
+from merilo.cli.output import check_places, deliver, say, working
 from merilo.errors import for_command_line
 from merilo.settings import OUTPUT, CreateSettings, InputSettings, Platform
 from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study
-from merilo.text import Text
-from merilo.wording import listed
+from merilo.wording import counted_noun, listed
 
 if TYPE_CHECKING:
+    from merilo.cli.output import Part
     from merilo.site.offline_pages import ExportedPages
     from merilo.studies.study_export import ExportedStudy
 
@@ -66,30 +65,24 @@ def create(
 
     Edit study.yaml for all other decisions: pay, overlap, time limit, rules. For ruDetox it makes three studies.
     """
-    from merilo.cli.study_table import show_created  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.cli.study_table import created_parts  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
 
     check_places([data, settings.controls, settings.training], json_to, out, force=force)
-    with working(Text("Making the study")):
+    with working("Making the study"):
         created = create_studies(data, out, settings, force=force)
     for project, study in created.items():
         for warning in study.warnings:
-            say(Text("warning: {text}", text=f"{project}: {warning}" if project else warning))
+            say(f"warning: {project}: {warning}" if project else f"warning: {warning}")
     content = {project: study.to_dict() for project, study in created.items()}
 
-    def shown() -> None:
-        for study in created.values():
-            show_created(study)
-        if "" not in created:
-            show(
-                Text(
-                    "People judge pairs in {n:# study|# studies}. When all have their answers, docs/rudetox.md selects "
-                    "the pairs that all accept.",
-                    n=len(created),
-                )
-            )
-
-    deliver(json_to, lambda: content.get("") or {"studies": {**content}}, shown)
+    parts: list[Part] = [part for study in created.values() for part in created_parts(study)]
+    if "" not in created:
+        parts.append(
+            f"People judge pairs in {len(created)} studies. When all have their answers, docs/rudetox.md selects "
+            "the pairs that all accept."
+        )
+    deliver(json_to, lambda: content.get("") or {"studies": {**content}}, parts)
     return 0
 
 
@@ -99,11 +92,11 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
 
     Exit status 1: there are problems.
     """
-    from merilo.cli.study_table import show_check  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.cli.study_table import check_parts  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.plan_checks import validate_study  # noqa: PLC0415
 
     check_places([study], json_to)
-    with working(Text("Checking the study")):
+    with working("Checking the study"):
         check = validate_study(study)
     deliver(
         json_to,
@@ -116,7 +109,7 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
             "warnings": list(check.warnings),
             "plan": check.figures.to_json() if check.figures else None,
         },
-        partial(show_check, check, study),
+        check_parts(check, study),
     )
     return 0 if check.valid else 1
 
@@ -143,18 +136,13 @@ def freeze(
         study, day=date, force=force, agreed=lambda sentences: yes or _agrees(sentences)
     )
     for warning in check.warnings:
-        say(Text("warning: {text}", text=warning))
-    message = Text(
-        "{study}: the plan is frozen on {date}; {n:# file|# files}, hash {hash}",
-        study=study,
-        date=frozen.date,
-        n=len(frozen.files),
-        hash=frozen.hash,
-    )
+        say(f"warning: {warning}")
+    files = counted_noun(len(frozen.files), "file", "files")
+    message = f"{study}: the plan is frozen on {frozen.date}; {files}, hash {frozen.hash}"
     deliver(
         json_to,
         lambda: {"date": frozen.date, "hash": frozen.hash, "files": dict(frozen.files)},
-        partial(show, *(check.figures.verdicts if check.figures else ()), message),
+        [*(check.figures.verdicts if check.figures else ()), message],
     )
     return 0
 
@@ -163,7 +151,8 @@ def _agrees(sentences: Sequence[str]) -> bool:
     """Ask the author whether to freeze a study without a verdict; without a terminal, nobody agrees."""
     if not sys.stdin.isatty():
         return False
-    say(*sentences)
+    for sentence in sentences:
+        say(sentence)
     return typer.confirm("Freeze this plan nevertheless?", err=True)
 
 
@@ -204,7 +193,7 @@ def export_(
 
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
-    from merilo.cli.study_table import show_export, show_pages  # noqa: PLC0415 - the help needs no writers
+    from merilo.cli.study_table import export_parts, page_parts  # noqa: PLC0415 - the help needs no writers
     from merilo.studies.study_export import export_study  # noqa: PLC0415
     from merilo.studies.study_tasks import AUTHOR_FIELDS  # noqa: PLC0415
 
@@ -212,7 +201,7 @@ def export_(
     check_places(_files(folder), json_to, out, force=force)
     if platform == "page":
         pages = _export_pages(folder, out, arm, language, expert or (), domain or (), force=force)
-        deliver(json_to, pages.to_dict, partial(show_pages, pages, out))
+        deliver(json_to, pages.to_dict, page_parts(pages, out))
         return 0
     export = export_study(
         folder, platform, out, arm=arm, language=language, media_url=media_url, experts=expert or (),
@@ -221,14 +210,11 @@ def export_(
     _warn_unfrozen(folder)
     if export.author_field is None and folder.plan.arms[export.arm].skip_own:
         say(
-            Text(
-                "the authors of the items are not known (no field of meta is called {fields}), so every expert gets "
-                "all items and marks their own",
-                fields=listed(AUTHOR_FIELDS),
-            )
+            f"the authors of the items are not known (no field of meta is called {listed(AUTHOR_FIELDS)}), so every "
+            "expert gets all items and marks their own"
         )
     _name_strangers(folder, export)
-    deliver(json_to, export.to_dict, partial(show_export, export, out))
+    deliver(json_to, export.to_dict, export_parts(export, out))
     return 0
 
 
@@ -240,13 +226,8 @@ def _name_strangers(folder: StudyFolder, export: ExportedStudy) -> None:
     for sheet in export.sheets:
         if sheet.respondent and sheet.respondent not in authors:
             near = get_close_matches(sheet.respondent, authors, 1)
-            say(
-                Text(
-                    "no item names '{name}' as its author, so this sheet leaves no item out{near}",
-                    name=sheet.respondent,
-                    near=f": did you mean '{near[0]}'?" if near else "",
-                )
-            )
+            hint = f": did you mean '{near[0]}'?" if near else ""
+            say(f"no item names '{sheet.respondent}' as its author, so this sheet leaves no item out{hint}")
 
 
 def _export_pages(
@@ -288,19 +269,19 @@ def import_(
     json_to: JsonOption = None,
 ) -> int:
     """Import a platform's files into a study. A file that was imported before changes nothing."""
-    from merilo.cli.study_table import show_import  # noqa: PLC0415 - the help needs no readers
+    from merilo.cli.study_table import import_parts  # noqa: PLC0415 - the help needs no readers
     from merilo.studies.collected import import_files  # noqa: PLC0415
 
     folder = open_study(study)
     check_places([*_files(folder), *(files or ())], json_to)
-    with working(Text("Importing")):
+    with working("Importing"):
         imported = import_files(folder, files or (), platform=source.platform, encoding=encoding)
     _warn_unfrozen(folder)
     for name in imported.known:
-        say(Text("{file}: was imported before and changes nothing", file=name))
+        say(f"{name}: was imported before and changes nothing")
     for warning in imported.warnings:
-        say(Text("warning: {text}", text=warning))
-    deliver(json_to, imported.to_dict, partial(show_import, imported))
+        say(f"warning: {warning}")
+    deliver(json_to, imported.to_dict, import_parts(imported))
     return 0
 
 
@@ -319,23 +300,20 @@ def status(
     json_to: JsonOption = None,
 ) -> int:
     """Show the progress of a study: answers, missing overlap, annotators, agreement, speed and pay."""
-    from merilo.cli.study_table import show_status  # noqa: PLC0415 - slow
-    from merilo.reports.study_status import study_status  # noqa: PLC0415
+    from merilo.reports.study_status import study_status  # noqa: PLC0415 - slow
 
     folder = open_study(study)
     check_places(_files(folder), json_to)
-    with working(Text("Reading the answers")):
+    with working("Reading the answers"):
         progress = study_status(folder, arm=arm, estimate=show_estimate)
     if (folder.path / "site.db").is_file():
         say(
-            Text(
-                "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the "
-                "site, and the author's page shows them"
-            )
+            "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the site, and "
+            "the author's page shows them"
         )
     if progress.estimate:
-        say(Text("the estimate is not final: stopping a study because of it biases the result"))
-    deliver(json_to, progress.to_dict, partial(show_status, progress))
+        say("the estimate is not final: stopping a study because of it biases the result")
+    deliver(json_to, progress.to_dict, progress.parts())
     return 0
 
 
@@ -362,8 +340,8 @@ def baseline_(
     _warn_unfrozen(folder)
     for change in changes_since_freeze(folder.path):
         if change.decision:
-            say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
-    with working(Text("Making the baseline")):
+            say(f"differs from the frozen plan, whose settings are used: {change}")
+    with working("Making the baseline"):
         baseline = study_baseline(folder, arm=arm, models=model or ())
     return finish(baseline, out, force=force, details=details, json_to=json_to)
 
@@ -375,7 +353,7 @@ def _files(folder: StudyFolder) -> list[Path]:
 
 def _warn_unfrozen(folder: StudyFolder) -> None:
     if not folder.frozen:
-        say(Text("the plan is not frozen: 'merilo study freeze' records it before answers are collected"))
+        say("the plan is not frozen: 'merilo study freeze' records it before answers are collected")
 
 
 # The commands of the annotation site: serve, invite, collect, backup.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -16,7 +16,7 @@ from merilo.atomic_write import OWNER, refuse_existing, write_text
 from merilo.cli.options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.errors import UsageError
-from merilo.text import Text
+from merilo.wording import counted_noun
 
 if TYPE_CHECKING:
     from merilo.site.served_study import ServedStudy
@@ -38,18 +38,13 @@ def _warn_of_network(host: str, address: str, proxy: str) -> None:
     here = host == "localhost" or host.startswith("127.") or host == "::1"
     if not here and not address.startswith("https://"):
         say(
-            Text(
-                "warning: on {host} answers and the author's link travel without encryption; put a reverse proxy "
-                "with HTTPS in front of the site and give --address https://...",
-                host=host,
-            )
+            f"warning: on {host} answers and the author's link travel without encryption; put a reverse proxy with "
+            "HTTPS in front of the site and give --address https://..."
         )
     if address.startswith("https://") and not proxy:
         say(
-            Text(
-                "warning: --address begins with https, but --proxy names no reverse proxy: everybody seems to come "
-                "from one address, and by HTTP; give --proxy ADDRESSES"
-            )
+            "warning: --address begins with https, but --proxy names no reverse proxy: everybody seems to come from "
+            "one address, and by HTTP; give --proxy ADDRESSES"
         )
 
 
@@ -105,7 +100,7 @@ def serve(
         database=database,
         started=partial(_show_addresses, address),
     )
-    show(Text("the site has stopped; all answers that were acknowledged are in the database"))
+    show("the site has stopped; all answers that were acknowledged are in the database")
     return 0
 
 
@@ -117,7 +112,7 @@ def preview(
     from merilo.site.serving import preview_study  # noqa: PLC0415 - the help needs no server
 
     preview_study(study, port=port, started=_show_preview)
-    show(Text("the preview has ended; its answers are deleted"))
+    show("the preview has ended; its answers are deleted")
     return 0
 
 
@@ -168,6 +163,13 @@ def invite(
     return 0
 
 
+#: Why answers are not in the table of the site's answers.
+_LEFT_OUT: Final = {
+    "excluded": "of excluded people",
+    "stopped": "of stopped people whom the baseline's rule would keep",
+    "surplus": "beyond the overlap",
+}
+
 PersonArgument: TypeAlias = Annotated[
     str, typer.Argument(help="The pseudonym, or the platform's id, or the expert's name.")
 ]
@@ -186,9 +188,9 @@ def exclude(
 
     done = exclude_from_site(study, person, reason=reason, database=database)
     if done.changed:
-        show(Text("excluded; {n:# item is|# items are} given to others", n=done.places))
+        show(f"excluded; {counted_noun(done.places, 'item is', 'items are')} given to others")
     else:
-        show(Text("nothing changed: the person was excluded before"))
+        show("nothing changed: the person was excluded before")
     return 0
 
 
@@ -199,16 +201,10 @@ def reinstate(study: StudyArgument, person: PersonArgument, *, database: Databas
 
     done = reinstate_on_site(study, person, database=database)
     if done.changed:
-        show(
-            Text(
-                "reinstated; {n:# answer counts|# answers count} again, {over} do not, because the items were "
-                "given to others",
-                n=done.answers,
-                over=done.places,
-            )
-        )
+        again = counted_noun(done.answers, "answer counts", "answers count")
+        show(f"reinstated; {again} again, {done.places} do not, because the items were given to others")
     else:
-        show(Text("nothing changed: the person is not excluded"))
+        show("nothing changed: the person is not excluded")
     return 0
 
 
@@ -226,21 +222,14 @@ def erase(
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("erasing cannot be undone: confirm it with --yes")
-        question = Text("Erasing cannot be undone. Erase everything that the site knows about this person?")
-        typer.confirm(str(question), abort=True)
+        question = "Erasing cannot be undone. Erase everything that the site knows about this person?"
+        typer.confirm(question, abort=True)
     done = erase_from_site(study, person, database=database)
-    show(
-        Text(
-            "erased, with {answers:# answer|# answers}; {items:# item is|# items are} given to others",
-            answers=done.answers,
-            items=done.places,
-        )
-    )
+    answers = counted_noun(done.answers, "answer", "answers")
+    show(f"erased, with {answers}; {counted_noun(done.places, 'item is', 'items are')} given to others")
     say(
-        Text(
-            "answers that were imported into the study before, exported tables and backups still have the "
-            "person's pseudonym and answers"
-        )
+        "answers that were imported into the study before, exported tables and backups still have the person's "
+        "pseudonym and answers"
     )
     return 0
 
@@ -281,17 +270,11 @@ def collect(
         write_text(people, paid_people(state), OWNER)
     if counts is not None:
         write_text(counts, collect_counts(state), OWNER)
-    for reason, why in (
-        ("excluded", Text("of excluded people")),
-        ("stopped", Text("of stopped people whom the baseline's rule would keep")),
-        ("surplus", Text("beyond the overlap")),
-    ):
+    for reason, why in _LEFT_OUT.items():
         if number := collected.left_out[reason]:
-            say(Text("left out: {n} answers {why}", n=number, why=why))
-    message = Text(
-        "{file}: {n} answers of {people} people", file=out, n=collected.answers, people=collected.people
-    )
-    deliver(json_to, collected.to_dict, partial(show, message))
+            say(f"left out: {number} answers {why}")
+    message = f"{out}: {collected.answers} answers of {collected.people} people"
+    deliver(json_to, collected.to_dict, [message])
     return 0
 
 
@@ -308,14 +291,14 @@ def backup(
 
     refuse_existing(out, force=force)
     back_up_site(study, out, database=database)
-    show(Text("{file}: copied", file=out))
+    show(f"{out}: copied")
     return 0
 
 
 def _show_preview(address: str, studies: list[ServedStudy], _author: str) -> None:
     show(
-        *(Text("{name}: {page}", name=study.arm_name, page=f"{address}{study.path}") for study in studies),
-        Text("The preview is running at {address}; Ctrl-C ends it.", address=address),
+        *(f"{study.arm_name}: {address}{study.path}" for study in studies),
+        f"The preview is running at {address}; Ctrl-C ends it.",
     )
     sys.stdout.flush()
 
@@ -324,16 +307,11 @@ def _show_addresses(public: str | None, address: str, studies: list[ServedStudy]
     base = (public or address).rstrip("/")
     several = len({study.folder.path for study in studies}) > 1
     for study in studies:
-        show(
-            Text(
-                "{name}: {page}{how:invited=, by invitation|?worker_id=ID, or by invitation} (merilo study invite)",
-                name=f"{study.folder.path}, {study.arm_name}" if several else study.arm_name,
-                page=f"{base}{study.path}",
-                how="invited" if study.by_invitation else "open",
-            )
-        )
+        name = f"{study.folder.path}, {study.arm_name}" if several else study.arm_name
+        how = ", by invitation" if study.by_invitation else "?worker_id=ID, or by invitation"
+        show(f"{name}: {base}{study.path}{how} (merilo study invite)")
     show(
-        Text("the author's page: {page} (whoever knows this link can do everything)", page=f"{base}{author}"),
-        Text("The site is running at {address}; Ctrl-C stops it.", address=address),
+        f"the author's page: {base}{author} (whoever knows this link can do everything)",
+        f"The site is running at {address}; Ctrl-C stops it.",
     )
     sys.stdout.flush()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,8 +14,10 @@ from merilo.cli.output import deliver, emit_json, say, working
 from merilo.files import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
-from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
-from merilo.text import Text
+from merilo.submissions.evaluation import SubmissionResult, content_of, read_gold, refused, score_submission
+
+if TYPE_CHECKING:
+    from merilo.cli.output import Part
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."
@@ -43,7 +46,7 @@ def score_archive(
     """
     rater = rater_of(rudetox_models, rudetox_curves)
     try:
-        with working(Text("Scoring the submission")), collecting_later():
+        with working("Scoring the submission"), collecting_later():
             tests = read_gold(gold)
             result = score_submission(archive, tests, rater=rater)
     except ArchiveError as error:
@@ -52,13 +55,14 @@ def score_archive(
         raise
     making: dict[str, Json] = {"rudetox": {**rater.making} if rater else None}
 
-    def shown() -> None:
-        from merilo.cli.score_tables import show_result  # noqa: PLC0415 - the JSON needs no tables
-
-        show_result(result)
-
-    deliver(json_to, lambda: {**content_of(result), **making}, shown)
+    deliver(json_to, lambda: {**content_of(result), **making}, _parts(result))
     return 0 if result.ready_for_public else 1
+
+
+def _parts(result: SubmissionResult) -> Iterator[Part]:
+    from merilo.cli.score_tables import submission_parts  # noqa: PLC0415 - the JSON needs no tables
+
+    yield from submission_parts(result)
 
 
 @app.command("pack")
@@ -79,7 +83,7 @@ def write_pack(
 
     refuse_existing(out, force=force)
     titles = pack(run, out)
-    say(f"{out}: {Text('answers to {datasets}', datasets=', '.join(titles))}")
+    say(f"{out}: answers to {', '.join(titles)}")
     for name in unknown_files(run):
-        say(Text("{file}: no dataset of the benchmark has this name, so it is not packed", file=name))
+        say(f"{name}: no dataset of the benchmark has this name, so it is not packed")
     return 0

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from merilo.cli.options import JsonOption
-from merilo.cli.output import check_places, deliver, show, working
+from merilo.cli.output import check_places, deliver, working
 from merilo.strict_json import Json
-from merilo.text import Text
+from merilo.wording import counted_noun, shortened
 
 if TYPE_CHECKING:
     from merilo.baselines.published_folder import Discrepancy
@@ -41,7 +41,7 @@ def check(
     from merilo.baselines.published_folder import not_recomputed, verify  # noqa: PLC0415 - slow
 
     check_places([folder, gold], json_to)
-    with working(Text("Recomputing every value")):
+    with working("Recomputing every value"):
         discrepancies, taken = verify(folder, gold=gold), not_recomputed(folder, gold=gold)
     content: dict[str, Json] = {
         "folder": str(folder),
@@ -49,28 +49,23 @@ def check(
         "differences": [discrepancy._asdict() for discrepancy in discrepancies],
         "not_recomputed": [*taken],
     }
-    deliver(json_to, lambda: content, lambda: show(*_lines(discrepancies, taken)))
+    deliver(json_to, lambda: content, _lines(discrepancies, taken))
     return 1 if discrepancies else 0
 
 
-def _lines(discrepancies: Sequence[Discrepancy], taken: Sequence[str]) -> Iterator[object]:
+def _lines(discrepancies: Sequence[Discrepancy], taken: Sequence[str]) -> Iterator[str]:
     if taken:
-        yield Text("not recomputed: {names}", names=", ".join(taken))
-    for discrepancy in discrepancies[:_MOST]:
-        yield Text(
-            "differs: {name}: published {published}, recomputed {recomputed}",
-            name=discrepancy.name,
-            published=_shown(discrepancy.published),
-            recomputed=_shown(discrepancy.recomputed),
-        )
-    if len(discrepancies) > _MOST:
-        yield Text("and {n:,} more (--json FILE lists all)", n=len(discrepancies) - _MOST)
+        yield f"not recomputed: {', '.join(taken)}"
+    for name, *values in discrepancies[:_MOST]:
+        published, recomputed = map(_shown, values)
+        yield f"differs: {name}: published {published}, recomputed {recomputed}"
+    if (more := len(discrepancies) - _MOST) > 0:
+        yield f"and {more:,} more (--json FILE lists all)"
     if discrepancies:
-        yield Text("NOT verified: {n:# difference|# differences}", n=len(discrepancies))
+        yield f"NOT verified: {counted_noun(len(discrepancies), 'difference', 'differences')}"
     else:
-        yield Text("verified: every value follows from the raw answers, and no file was changed")
+        yield "verified: every value follows from the raw answers, and no file was changed"
 
 
 def _shown(value: object) -> str:
-    text = "null" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return shortened("null" if value is None else str(value))

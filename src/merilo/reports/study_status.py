@@ -6,6 +6,7 @@ The estimate is left out unless it is asked for: whoever sees it may stop the st
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,15 +21,18 @@ from merilo.errors import DataError, UsageError, for_library
 from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
 from merilo.people.controls import judged_annotators
-from merilo.people.cost import Cost, cost
+from merilo.people.cost import Cost, cost, paid_work
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
+from merilo.reports.table import Cell, Percent, Table, estimate_text
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import author_field, authors_of, domain_of
+from merilo.text import Money
+from merilo.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,59 @@ class StudyStatus:
     planned_pay: int = 0
     problem: str = ""
     estimate: Estimate | None = None
+
+    def parts(self) -> Iterator[Table | str]:
+        """Yield what a terminal shows: the counts, the annotators, and why there is no agreement yet."""
+        yield Table(f"{self.study}, {self.arm}", (), (*self._counts(), *self._work()))
+        if self.annotators:
+            head = (
+                "annotator", "answers", "skipped", "controls", "correct", "seconds", "hourly pay", "excluded",
+            )  # fmt: skip
+            rows = (
+                (
+                    person.annotator, person.answers, person.skipped or None, person.controls,
+                    None if person.control_accuracy is None else Percent(person.control_accuracy),
+                    None if person.median_seconds is None else round(person.median_seconds),
+                    None if person.hourly is None else Money(person.hourly, None),
+                    "yes" if person.excluded else "",
+                )
+                for person in self.annotators
+            )  # fmt: skip
+            yield Table("Annotators", head, tuple(rows))
+        if self.problem:
+            yield f"No agreement yet: {self.problem}"
+
+    def _counts(self) -> Iterator[tuple[Cell, ...]]:
+        yield "plan", "frozen" if self.frozen else "not frozen"
+        share = self.counted / self.planned if self.planned else 0.0
+        yield "answers that count", f"{self.counted:,} of {self.planned:,} ({share:.0%})"
+        yield "items with full overlap", f"{self.missing_by.get(0, 0):,} of {self.items:,}"
+        by = [f"{left} on {counted_noun(n, 'item', 'items')}" for left, n in self.missing_by.items() if left]
+        yield "answers missing", f"{self.missing:,} ({', '.join(by)})" if by else self.missing
+        if self.surplus:
+            yield "items with more answers", self.surplus
+        if self.repeated:
+            yield "second answers of one person", self.repeated
+        if self.annotators:
+            excluded = sum(annotator.excluded for annotator in self.annotators)
+            yield "annotators", f"{len(self.annotators)}, {excluded} below the threshold on control items"
+        if self.alpha is not None:
+            yield "Krippendorff's alpha", self.alpha
+        if self.low_agreement is not None:
+            yield "items without a majority", Percent(self.low_agreement)
+
+    def _work(self) -> Iterator[tuple[Cell, ...]]:
+        """Yield the speed, the pay, and the estimate so far."""
+        if self.per_hour is not None:
+            left = "" if self.hours_left is None else f"; {self.hours_left:.1f} hours of work left"
+            yield "answers an hour", f"{self.per_hour:.0f}{left}"
+        if (cost := self.cost) is not None and cost.total is not None:
+            hourly = "" if cost.hourly is None else f", {cost.hourly:.2f} an hour"
+            planned = " (as planned: the platform's files do not state it)" if self.planned_pay else ""
+            work = paid_work(cost.pages, cost.answers)
+            yield "pay so far", f"{cost.total:.2f} {cost.currency} for {work}{hourly}{planned}"
+        if (main := self.estimate) is not None:
+            yield f"{main.name} so far", f"{estimate_text(main)} on {counted_noun(main.n, 'item', 'items')}"
 
     def to_dict(self) -> dict[str, Json]:
         """Return the status as JSON; without `estimate` unless it was asked for."""

@@ -30,6 +30,9 @@ _T = TypeVar("_T")
 #: A cell without a value.
 EMPTY: Final = "—"
 
+#: A terminal does not break the cells of a first column that are all at most so long.
+_LONGEST_NAME: Final = 30
+
 
 class Percent(float):
     """A share, shown in per cent."""
@@ -73,10 +76,10 @@ Cell: TypeAlias = Text | str | int | float | Percent | Money | Estimate | Link |
 class Table(NamedTuple):
     """A table; without heads, its rows are names and values."""
 
-    title: Text
+    title: Text | str
     head: tuple[Text | str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[Text, ...] = ()
+    notes: tuple[Text | str, ...] = ()
 
 
 class Section(NamedTuple):
@@ -91,9 +94,9 @@ class Section(NamedTuple):
     """
 
     name: str
-    title: Text | None = None
-    sentences: tuple[Text, ...] = ()
-    remarks: tuple[Text, ...] = ()
+    title: Text | str | None = None
+    sentences: tuple[Text | str, ...] = ()
+    remarks: tuple[Text | str, ...] = ()
     tables: tuple[Table, ...] = ()
 
 
@@ -106,7 +109,11 @@ def render(sections: Iterable[Section], form: Form, language: Language = "en") -
         language: the language of sentences and numbers; numbers in CSV are as in English.
     """
     if form == "terminal":
-        return _terminal(sections)
+        from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
+
+        stream = io.StringIO()
+        print_parts(sections, Console(file=stream, width=100))
+        return stream.getvalue()
     if form == "html":
         return "\n".join(html_section(section, language) for section in sections)
     sections = [
@@ -193,45 +200,54 @@ def numeric_columns(table: Table) -> list[bool]:
 # The terminal
 
 
-def _terminal(sections: Iterable[Section]) -> str:
-    from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
+def print_parts(parts: Iterable[Section | Table], console: Console) -> None:
+    """Print sections and tables in English on a console of Rich."""
+    from rich.text import Text as Plain  # noqa: PLC0415 - slow to load; needed only to print
 
-    stream = io.StringIO()
-    print_sections(sections, Console(file=stream, width=100))
-    return stream.getvalue()
+    def line(text: Text | str, style: str = "") -> None:
+        console.print(Plain(one_line(words(text)), style=style))
 
-
-def print_sections(sections: Iterable[Section], console: Console) -> None:
-    """Print sections in English on a console of Rich."""
-    from rich.text import Text as Plain  # noqa: PLC0415
-
-    for section in sections:
-        if section.title:
-            console.print(Plain(one_line(words(section.title)), style="bold"))
-        if section.sentences:
-            console.print(Plain(one_line(_paragraph(section.sentences, "en"))))
-        for remark in section.remarks:
-            console.print(Plain(f"- {one_line(words(remark))}"))
-        for table in section.tables:
-            console.print(drawn(without_empty(table, bars=False)))
-            for note in table.notes:
-                console.print(Plain(one_line(words(note)), style="dim"))
+    for part in parts:
+        if isinstance(part, Table):
+            if words(part.title):
+                line(part.title, "bold")
+            console.print(drawn(without_empty(part, bars=False)))
+            for note in part.notes:
+                line(note, "dim")
+            console.print()
+            continue
+        if part.title:
+            line(part.title, "bold")
+        if part.sentences:
+            line(_paragraph(part.sentences, "en"))
+        for remark in part.remarks:
+            line(f"- {words(remark)}")
+        if part.tables:
+            console.print()
+        print_parts(part.tables, console)
 
 
 def drawn(table: Table) -> DrawnTable:
     """Draw a table in English for a terminal."""
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table as DrawnTable  # noqa: PLC0415
     from rich.text import Text as Plain  # noqa: PLC0415
 
-    title = Plain(one_line(words(table.title)), style="bold") if words(table.title) else None
-    result = DrawnTable(title=title, title_justify="left", show_header=bool(table.head))
+    result = DrawnTable(
+        show_header=bool(table.head), box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False
+    )
+    cells = [[one_line(cell_text(cell)) for cell in row] for row in table.rows]
+    short = all(len(row[0]) <= _LONGEST_NAME for row in cells)
     for place, is_number in enumerate(numeric_columns(table)):
-        head = one_line(words(table.head[place])) if table.head else ""
-        style = "bold" if place == 0 and not table.head else ""
-        justify: Literal["left", "right"] = "right" if is_number else "left"
-        result.add_column(Plain(head), style=style, justify=justify, overflow="fold", no_wrap=is_number)
-    for row in table.rows:
-        result.add_row(*(Plain(one_line(cell_text(cell))) for cell in row))
+        result.add_column(
+            Plain(one_line(words(table.head[place])) if table.head else ""),
+            style="" if table.head or place else "bold",
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_number or (short and not place),
+        )
+    for row in cells:
+        result.add_row(*map(Plain, row))
     return result
 
 
@@ -327,7 +343,7 @@ def _drawn_bar(bar: Bar) -> Markup:
     ).format(Markup("").join(shapes))
 
 
-def _paragraph(sentences: Iterable[Text], language: Language) -> str:
+def _paragraph(sentences: Iterable[Text | str], language: Language) -> str:
     return " ".join(words(text, language) for text in sentences)
 
 
