@@ -216,10 +216,10 @@ def test_people_without_training_get_all_domains_and_stand_beside_the_experts(ro
 
 
 def test_the_card_says_who_answered_what_and_for_how_much(road: ExpertRoad) -> None:
-    people, experts = road.json("hb/raw_readme_ru.json")["Human baseline"].split("Эксперты.")
-    assert people.startswith("Люди.")
+    people, experts = road.json("hb/raw_readme_ru.json")["Human baseline"].split("Экспертный human baseline.")
+    assert people.startswith("Базовый human baseline.")
     assert "5 раз; вопрос не показан автору 6 раз" in experts
-    assert "альфа Криппендорфа" in experts
+    assert "Альфа Криппендорфа" in experts
     cost = road.experts["cost"]
     assert cost["total"] == pytest.approx(3 * cost["pages"])
     assert "За разметку выплачено" in experts

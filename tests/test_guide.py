@@ -217,8 +217,8 @@ REQUIREMENTS = [
 
     Requirement(DONE, "the cards describe the method in Russian and English", "hb/raw_readme_*.json: Human baseline",
         lambda run: all(word in section(run) for word in (
-            "Перекрытие — 5", "контрольных задани", "ниже 50", "нейросетями", "60 секунд", "голосов", "альфа Криппендорфа",
-            "доверительные интервалы", "доллар", "320 вопросов", "Эксперты.", MINE))
+            "Перекрытие — 5", "контрольных задани", "ниже 50", "нейросетями", "60 секунд", "голосов", "Альфа Криппендорфа",
+            "доверительные интервалы", "доллар", "320 вопросов", "Экспертный human baseline.", MINE))
         and all(word in section(run, "en") for word in ("5 answers", "control items", "Krippendorff", "confidence interval", "$"))),
     Requirement(DONE, "the other sections of the cards stay", "hb/raw_readme_ru.json",
         lambda run: list(run.json("hb/raw_readme_ru.json"))[:2] == ["Описание задачи", "Мотивация"]),

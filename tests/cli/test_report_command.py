@@ -89,10 +89,10 @@ POOLS = {
 
 #: Pool -> what the section of its card says of published figures: people, exclusion, majorities, estimate, pay.
 CARDS = {
-    "bps": ("platform Toloka", "3 of 24 annotators", "5 on 91 items", "1.000 [0.958, 1.000] on 100 items", "$5.09", "$1.96 per hour"),
-    "lcs": ("3 of 29 annotators", "On the 54 items with a majority, it is 0.704", "0.560 [0.373, 0.731] on 100 items", "must not be used", "$7.25", "$0.86 per hour"),
-    "rwsd": ("5 of 155 annotators", "137 items unanimously", "lacking on 1 of 260 items", "$13.52", "$1.13 per hour"),
-    "ruworldtree": ("41 of 191 annotators", "lacking on 26 of 525 items", "$40.67", "$1.63 per hour"),
+    "bps": ("platform Toloka", "3 of 24 annotators", "5 on 91 items", "1.000 [0.958, 1.000] on 100 items", "$5.09", "was $1.96."),
+    "lcs": ("3 of 29 annotators", "On the 54 items with a majority, it is 0.704", "0.560 [0.373, 0.731] on 100 items", "must not be used", "$7.25", "was $0.86."),
+    "rwsd": ("5 of 155 annotators", "137 items unanimously", "lacking on 1 of 260 items", "$13.52", "was $1.13."),
+    "ruworldtree": ("41 of 191 annotators", "lacking on 26 of 525 items", "$40.67", "was $1.63."),
     "rutie": ("answered by 5 annotators of the crowdsourcing platform ABC Elementary", "294 items unanimously", "136 by a majority"),
     "rudetox": ("158 of 341 annotators", "lacking on 102 of 800 items"),
 }  # fmt: skip

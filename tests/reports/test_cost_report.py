@@ -38,17 +38,12 @@ def russian(*arms: dict[str, Any]) -> str:
 def test_arms_are_told_apart_and_added_up() -> None:
     text = russian(PEOPLE, EXPERTS)
     assert "Общие затраты на весь проект — 37,75 доллара США, без комиссии платформы" in text
-    assert "выплачено 7,25 доллара США за 250 страниц заданий; получено 500 ответов на вопросы теста, в среднем 0,015 доллара США за ответ." in text  # fmt: skip
-    assert "Почасовая оплата по измеренному времени (8,4 часа) составила 0,86 доллара США." in text
-    assert "Экспертный human baseline: выплачено 30,50 доллара США за 300 страниц" in text
+    assert "Базовый human baseline. За разметку выплачено 7,25 доллара США за 250 страниц заданий" in text
+    assert "Экспертный human baseline. За разметку выплачено 30,50 доллара США за 300 страниц" in text
     assert "Почасовая оплата по измеренному времени (21 час) составила 1,44 доллара США." in text
     english = cost_report(asked(PEOPLE, EXPERTS), "en")
     assert "The total cost of the whole project is $37.75, without" in english
-    assert (
-        "$7.25 was paid for 250 pages; with 500 answers to test items, an answer cost $0.015 on average."
-        in english
-    )
-    assert "The hourly pay by measured time (8.4 hours) was $0.86." in english
+    assert "Expert human baseline. The annotation cost $30.50 for 300 pages" in english
 
 
 def test_currencies_are_not_added_to_each_other() -> None:
@@ -58,7 +53,7 @@ def test_currencies_are_not_added_to_each_other() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     unpaid = {**EXPERTS, "cost": {"total": None, "currency": None, "pages": 9, "hours": 1.0, "hourly": None}}
-    assert "Экспертный human baseline: сведений об оплате нет." in russian(PEOPLE, unpaid)
+    assert "Экспертный human baseline. Сведений об оплате нет." in russian(PEOPLE, unpaid)
     assert cost_report(asked(unpaid), "en").startswith("There are no data on pay.")
     untimed = {
         **PEOPLE,

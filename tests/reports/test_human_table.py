@@ -14,7 +14,6 @@ from merilo.reports.human_table import (
     group_figures,
     human_rows,
     read_study,
-    table_json,
     table_text,
 )
 
@@ -62,14 +61,13 @@ def test_figures_by_group_have_a_table_of_their_own() -> None:
 
 
 def test_an_own_study_stands_beside_the_published_figure(folder: Path) -> None:
-    (own,) = [row for row in table_json(human_rows([read_study(folder)])) if row["own"]]
-    assert own["dataset"] == "bps"
-    assert own["published"][0]["value"] == 1.0
-    assert own["own"]["n"] == 3
-    assert own["own"]["people"] == 5
-    assert own["own"]["by_majority_alone"] == {"value": 1.0, "n": 2}
-    low, high = own["own"]["ci95"]
-    assert low <= own["own"]["value"] <= high
+    (row,) = [row for row in merilo("table", folder, "--json", "-").json["rows"] if row["own"]]
+    own = row["own"]
+    assert (row["dataset"], row["published"][0]["value"]) == ("bps", 1.0)
+    assert (own["estimate"]["n"], own["people"]) == (3, 5)
+    assert (own["by_majority_alone"]["value"], own["by_majority_alone"]["n"]) == (1.0, 2)
+    low, high = own["estimate"]["ci95"]
+    assert low <= own["estimate"]["value"] <= high
 
 
 def test_links_lead_to_the_reports_from_where_the_table_is(folder: Path) -> None:

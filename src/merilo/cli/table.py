@@ -50,7 +50,6 @@ def print_table(
         eval_yaml,
         human_rows,
         read_study,
-        table_json,
         table_text,
     )
 
@@ -60,7 +59,7 @@ def print_table(
     beside = None if out is None else out.parent
     text = eval_yaml(studies) if form == "eval-yaml" else table_text(rows, form, language, beside=beside)
     if json_to:
-        emit_json({"rows": table_json(rows)}, json_to)
+        emit_json({"rows": [row.to_json() for row in rows]}, json_to)
     if out is not None:
         write_text(out, text)
     elif json_to != "-":

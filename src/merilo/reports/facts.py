@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import floor, log10
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
@@ -275,13 +276,13 @@ def result_title(study: PlannedBaseline) -> Text:
         "Human baseline{name}{simulated}: {status}",
         name=Text(" of {name}", name=study.title) if study.title else "",
         simulated=Text(" (simulated annotators)") if record.simulated else "",
-        status=status(record),
+        status=status(record.status),
     )
 
 
-def status(record: Baseline) -> Text | str:
-    """Return the status in words."""
-    return next((text for name, (text, *_) in STATUSES.items() if name == record.status), record.status)
+def status(name: str) -> Text | str:
+    """Return a status in words."""
+    return next((text for known, (text, *_) in STATUSES.items() if known == name), name)
 
 
 def findings(study: PlannedBaseline, *, void: bool) -> tuple[Text, ...]:
@@ -337,10 +338,7 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             yield Text("No metric is given, because no metric could be computed.")
         else:
             yield Text("No metric is given, because the study has no gold answers.")
-    if any(metric.ci95 for metric in record.metrics.values()):
-        yield Text(
-            "Square brackets hold 95% confidence intervals, for other items and annotators drawn in the same way."
-        )
+    yield from _brackets(record)
     benchmark = record.human_benchmark
     if (
         study.of_benchmark
@@ -357,6 +355,11 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             n=next(iter(benchmark.metrics.values())).n,
             total=record.item_counts.total,
         )
+
+
+def _brackets(record: Baseline) -> Iterator[Text]:
+    if any(metric.ci95 for metric in record.metrics.values()):
+        yield Text("Brackets: 95% confidence intervals over items and annotators.")
 
 
 def majority_alone(record: Baseline, name: str) -> Estimate | None:
@@ -467,13 +470,18 @@ def group_tables(record: Baseline) -> Iterator[Table]:
         group, _, metric = estimate.name.rpartition(": ")
         field, _, value = group.partition("=")
         fields.setdefault(field, {}).setdefault(value, {})[metric] = estimate
-    declared = {
-        name: metric for name, metric in record.metrics.items() if "." in name and metric.value is not None
+    shown = {
+        (value, metric.value)
+        for groups in fields.values()
+        for value, of in groups.items()
+        for metric in of.values()
     }
-    if not any({name.partition(".")[2] for name in declared} <= {*groups} for groups in fields.values()):
-        yield from _group_table(
-            Text("By group"), {metric_title(name): {"": metric} for name, metric in declared.items()}
-        )
+    declared = {
+        metric_title(name): {"": metric}
+        for name, metric in record.metrics.items()
+        if "." in name and metric.value is not None and (name.partition(".")[2], metric.value) not in shown
+    }
+    yield from _group_table(Text("By group"), declared)
     for field, groups in fields.items():
         whole = {
             group_title(value): {name: metric for name, metric in of_group.items() if "." not in name}
@@ -871,11 +879,9 @@ def _agreement(study: PlannedBaseline) -> Iterator[Text]:
     if agreement.krippendorff_alpha is not None and agreement.n:
         alpha = Estimate(value=agreement.krippendorff_alpha, ci95=agreement.ci95)
         yield Text(
-            "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: Krippendorff's alpha is "
-            "{estimate}.",
-            role=study.role,
-            n=agreement.n,
+            "Krippendorff's alpha is {estimate} on {n:# answer|# answers}.",
             estimate=estimate_text(alpha),
+            n=agreement.n,
         )
 
 
@@ -942,11 +948,8 @@ def _methods(study: PlannedBaseline) -> Iterator[Text]:
         yield excluded
     yield from _majority(record)
     yield from headline(study)
-    if any(metric.ci95 for metric in record.metrics.values()):
-        yield Text("Brackets hold 95% confidence intervals over items and annotators.")
-    if agreement := record.agreement.krippendorff_alpha:
-        alpha = Estimate(value=agreement, ci95=record.agreement.ci95)
-        yield Text("Krippendorff's alpha is {estimate}.", estimate=estimate_text(alpha))
+    yield from _brackets(record)
+    yield from _agreement(study)
     if record.cost.hourly is not None:
         pay = Money(record.cost.hourly, record.cost.currency)
         yield Text("Pay: {pay} per hour.", pay=pay)
@@ -1046,42 +1049,42 @@ def _undecided(evidence: Evidence, record: Baseline) -> dict[str, Any]:
 # Cost
 
 
-def measured(value: float) -> float:
-    """Round a time, to a whole number from 10 on.
-
-    Example:
-        >>> measured(26.7), measured(4.46)
-        (27, 4.5)
-    """
+def _measured_time(value: float) -> float:
+    """Round a time, to a whole number from 10 on."""
     return round(value, 1) if value < 10 else round(value)
 
 
-def hours(value: float) -> Text:
-    """Format a time in hours."""
-    return Text("{n:# hour|# hours}", n=measured(value))
-
-
 def _cost(study: PlannedBaseline) -> Iterator[Text]:
-    cost, published = study.record.cost, study.record.cost.published_way
+    record, cost = study.record, study.record.cost
+    published = cost.published_way
     if cost.median_seconds_per_answer is not None:
-        each = Text("{n:# second|# seconds}", n=measured(cost.median_seconds_per_answer))
+        each = Text("{n:# second|# seconds}", n=_measured_time(cost.median_seconds_per_answer))
         yield Text("The median time of an answer is {seconds}.", seconds=each)
     if cost.total is None:
-        yield Text("The export has no data on pay.")
+        yield Text("There are no data on pay.")
         return
+    overlap = record.item_counts.overlap_before_exclusion
+    answers = sum(size * n for size, n in overlap.items()) or record.response_counts.used
     yield Text(
-        "The annotation cost {total}{unknown}{pages}{hourly}.",
-        total=Money(cost.total, cost.currency),
-        unknown="" if cost.currency else Text(" (the export does not name the currency)"),
+        "The annotation cost {total}{pages}{answers}.",
+        total=amount(cost.total, cost.currency),
         pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
-        hourly=Text(
-            ", which is {hourly} per hour of measured time ({hours} in all)",
-            hourly=Money(cost.hourly, cost.currency),
-            hours=hours(cost.hours),
+        answers=Text(
+            "; with {n:# answer|# answers} to test items, an answer cost {each} on average",
+            n=answers,
+            each=Money(cost.total / answers, cost.currency, _digits(cost.total / answers)),
         )
-        if cost.hourly is not None and cost.hours is not None
+        if answers
         else "",
     )
+    if cost.hourly is None or cost.hours is None:
+        yield Text("Times were not measured, so the hourly pay is not known.")
+    else:
+        yield Text(
+            "The hourly pay by measured time ({hours}) was {hourly}.",
+            hours=Text("{n:# hour|# hours}", n=_measured_time(cost.hours)),
+            hourly=Money(cost.hourly, cost.currency),
+        )
     if study.of_benchmark and published.total is not None:
         hourly = Text(" and {hourly} per hour", hourly=Money(published.hourly or 0.0, cost.currency))
         yield Text(
@@ -1090,6 +1093,18 @@ def _cost(study: PlannedBaseline) -> Iterator[Text]:
             total=Money(published.total, cost.currency),
             hourly="" if published.hourly is None else hourly,
         )
+
+
+def amount(money: float, currency: str | None) -> Text:
+    """Return an amount of money in words; one without a currency says so."""
+    if currency is None:
+        return Text("{amount} (currency not known)", amount=Money(money, currency))
+    return joined([Money(money, currency)])
+
+
+def _digits(money: float) -> int:
+    """Return so many digits of a fraction that two of a small amount are significant."""
+    return min(6, max(2, 1 - floor(log10(money)))) if money else 2
 
 
 # Arms
@@ -1131,7 +1146,7 @@ def _arm_facts(arm: Baseline) -> Iterator[tuple[Text, Cell]]:
     counts, people, responses = arm.item_counts, arm.annotator_counts, arm.response_counts
     metric, single = next(iter(arm.main_metrics.values()), None), arm.single_person
     alpha, cost = arm.agreement.krippendorff_alpha, arm.cost
-    yield Text("status"), status(arm)
+    yield Text("status"), status(arm.status)
     yield Text("consensus", context="column"), metric
     yield Text("single person"), single
     yield Text("items with a consensus"), f"{counts.consensus or 0} / {counts.total or 0}"

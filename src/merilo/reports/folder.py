@@ -31,9 +31,9 @@ from merilo.reports.dataset_card import (
     metadata_with_human_benchmark,
     readme_with_section,
 )
-from merilo.reports.facts import PlannedBaseline, headline, plan_of
+from merilo.reports.facts import PlannedBaseline, findings, headline, plan_of
 from merilo.reports.item_browser import item_browser
-from merilo.reports.messages import ARM_HEADS, arms_of, cost_text, human_baseline
+from merilo.reports.messages import arm_head, arms_of, cost_text, human_baseline
 from merilo.reports.notebook import NOTEBOOK_FILE, notebook_file
 from merilo.reports.page import page
 from merilo.reports.study_baseline import study_baseline
@@ -262,10 +262,8 @@ def _readme(baseline: Baseline, names: list[str], languages: Sequence[Language])
 def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=baseline.dataset or Text("a study"))
     yield from (joined(["**", text, "**"], "") for text in _warnings(baseline))
-    if baseline.simulated:
-        yield Text("**The annotators are simulated.**")
     for name, arm in arms_of(baseline, None).items():
-        head = [ARM_HEADS.get(name, f"{name}.")] if baseline.arms else []
+        head = [arm_head(name)] if baseline.arms else []
         yield joined([*head, *headline(arm)])
     if about := _about_gold(baseline):
         yield about
@@ -294,10 +292,7 @@ def _paragraphs(baseline: Baseline, names: list[str]) -> Iterator[Text | str]:
 
 def _warnings(baseline: Baseline) -> Iterator[Text]:
     """Yield why the baseline must not be used, or not be published yet."""
-    if baseline.status == "rejected":
-        yield Text(
-            "The baseline is rejected: too many items have no majority, and the estimate must not be used."
-        )
+    yield from findings(PlannedBaseline(baseline), void=True)
     if baseline.status == "check the controls":
         yield Text(
             "Check the control items: many of them may have a wrong known answer, or they exclude half of the "

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 from markupsafe import Markup
@@ -16,6 +15,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import DataError
 from merilo.estimate import Estimate
+from merilo.records import Number, Record
 from merilo.reports.facts import group_title, majority_alone, status
 from merilo.reports.html_page import html_page
 from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
@@ -39,39 +39,53 @@ class OwnStudy(NamedTuple):
     record: Baseline
 
 
-class HumanRow(NamedTuple):
-    """One metric of one dataset.
+class OwnValue(Record):
+    """What an own study measured.
+
+    Attributes:
+        estimate: the study's value of the metric.
+        by_majority_alone: that by majorities alone, if they leave items out.
+        people: the annotators that were not excluded.
+        krippendorff_alpha: their agreement.
+        cost: what they were paid in all.
+        currency: the currency; `None` if it is not known.
+        status: the status of the baseline.
+        simulated: whether the annotators are simulated.
+        folder: the folder as given.
+    """
+
+    estimate: Estimate
+    by_majority_alone: Estimate | None
+    people: int | None
+    krippendorff_alpha: Number
+    cost: Number
+    currency: str | None
+    status: str
+    simulated: bool
+    folder: str
+
+
+class HumanRow(Record):
+    """One metric of one dataset, in a table and in JSON.
 
     Attributes:
         dataset: the dataset's name.
         title: its name as the benchmark writes it.
-        metric: the metric; empty if the dataset's values are in the detail table.
+        metric: the metric; empty if an own study has none.
+        own: the user's study; `None` if there is none, or it has no value of the metric.
+        test: mapping from version of the benchmark to the number of items in its test; empty if it is not known, and
+            but for the first row of a dataset.
         published: the published values of this metric.
-        test: mapping from version of the benchmark to the number of items in its test; empty if it is not known.
-        study: the user's study; `None` if there is none.
-        first: whether this is the first row of the dataset.
-        by_group: the published values of groups, if the dataset has no others; they are in a table of their own.
+        published_by_group: the published values of groups, if the dataset has no others.
     """
 
     dataset: str
     title: str
     metric: str
-    study: OwnStudy | None
-    first: bool
-    published: tuple[HumanFigure, ...] = ()
-    test: Mapping[str, int] = MappingProxyType({})
-    by_group: tuple[HumanFigure, ...] = ()
-
-    @property
-    def own(self) -> Estimate | None:
-        """Return the study's value of this metric; `None` without one."""
-        estimate = self.study.record.metrics.get(self.metric) if self.study else None
-        return estimate if estimate and estimate.value is not None else None
-
-    @property
-    def alone(self) -> Estimate | None:
-        """Return the study's value of this metric by majorities alone, if they leave items out."""
-        return majority_alone(self.study.record, self.metric) if self.study else None
+    own: OwnValue | None
+    test: dict[str, int]
+    published: tuple[HumanFigure, ...]
+    published_by_group: tuple[HumanFigure, ...]
 
 
 def read_study(folder: Path) -> OwnStudy:
@@ -86,27 +100,22 @@ def read_study(folder: Path) -> OwnStudy:
 def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
     """Return the rows of the table: the catalogue in its order, then studies of other datasets.
 
-    A dataset has a row for each of its metrics, and as many sets of rows as it has studies. A dataset whose published
-    figures are all by group (ruEthics) has rows without published figures; see `group_figures`.
-
-    Args:
-        studies: the user's studies.
+    A dataset has a row for each of its metrics, and as many sets of rows as it has studies.
     """
-    known = names()
-    rows = [
-        row
-        for name in known
-        for row in _catalogue_rows(
-            name, [own_study for own_study in studies if own_study.record.dataset == name] or [None]
-        )
-    ]
+    rows = []
+    for name in names():
+        own = [study for study in studies if study.record.dataset == name]
+        rows += [*_catalogue_rows(name, own or [None])]
     for study in studies:
-        own = study.record.dataset or ""
-        if own not in known:
-            measured = [name for name, metric in study.record.metrics.items() if metric.value is not None]
-            metrics = [*study.record.main_metrics] or measured or [""]
-            title = own or study.folder.name
-            rows += [HumanRow(own, title, metric, study, not at) for at, metric in enumerate(metrics)]
+        record, name = study.record, study.record.dataset or ""
+        if name not in names():
+            measured = [metric for metric, estimate in record.metrics.items() if estimate.value is not None]
+            beside: dict[str, Any] = {"test": {}, "published": (), "published_by_group": ()}
+            title = name or study.folder.name
+            rows += [
+                HumanRow(dataset=name, title=title, metric=metric, own=_own(study, metric), **beside)
+                for metric in [*record.main_metrics] or measured or [""]
+            ]
     return rows
 
 
@@ -116,17 +125,38 @@ def _catalogue_rows(name: str, studies: Sequence[OwnStudy | None]) -> Iterator[H
     # A text of ruEthics is an item for each of its questions, and the published table counts texts.
     asked = len({figure.metric.partition(".")[0] for figure in by_group}) or 1
     test = {version: size // asked for version, size in declared.sizes.items()}
-    published = {figure.metric for figure in declared.human}
-    shown = [
-        declared_metric
-        for declared_metric in declared.metrics
-        if by_group or not published or declared_metric in published
-    ]
-    for at, study in enumerate(studies):
-        for place, metric in enumerate(shown):
-            row = HumanRow(name, declared.title, metric, study, first=not place, test={} if place else test)
-            figures = tuple(figure for figure in declared.human if figure.metric == metric)
-            yield row if at else row._replace(published=figures, by_group=by_group)
+    known = {figure.metric for figure in declared.human}
+    metrics = [metric for metric in declared.metrics if by_group or not known or metric in known]
+    for study in studies:
+        for metric in metrics:
+            first = study is studies[0]
+            yield HumanRow(
+                dataset=name,
+                title=declared.title,
+                metric=metric,
+                own=_own(study, metric) if study else None,
+                test=test if metric == metrics[0] else {},
+                published=tuple(figure for figure in declared.human if first and figure.metric == metric),
+                published_by_group=by_group if first else (),
+            )
+
+
+def _own(study: OwnStudy, metric: str) -> OwnValue | None:
+    """Return the study's value of a metric; `None` without one."""
+    record, estimate = study.record, study.record.metrics.get(metric)
+    if estimate is None or estimate.value is None:
+        return None
+    return OwnValue(
+        estimate=estimate,
+        by_majority_alone=majority_alone(record, metric),
+        people=record.annotator_counts.kept,
+        krippendorff_alpha=record.agreement.krippendorff_alpha,
+        cost=record.cost.total,
+        currency=record.cost.currency,
+        status=record.status,
+        simulated=record.simulated,
+        folder=shown(study.folder),
+    )
 
 
 def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
@@ -136,44 +166,6 @@ def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
         for declared in map(dataset, names())
     }
     return {title: figures for title, figures in by_title.items() if figures}
-
-
-def table_json(rows: Sequence[HumanRow]) -> Json:
-    """Return the table as JSON: one object per row."""
-    return [
-        {
-            "dataset": row.dataset,
-            "title": row.title,
-            "metric": row.metric,
-            "test": {**row.test},
-            "published": [
-                {"value": figure.value, "n": figure.n, "kind": figure.provenance, "source": figure.source}
-                for figure in row.published
-            ],
-            "published_by_group": {figure.metric: figure.value for figure in row.by_group},
-            "own": _own_json(row),
-        }
-        for row in rows
-    ]
-
-
-def _own_json(row: HumanRow) -> dict[str, Json] | None:
-    if row.study is None or row.own is None:
-        return None
-    record, own, alone = row.study.record, row.own, row.alone
-    return {
-        "value": own.value,
-        "ci95": None if own.ci95 is None else [*own.ci95],
-        "n": own.n,
-        "by_majority_alone": {"value": alone.value, "n": alone.n} if alone else None,
-        "people": record.annotator_counts.kept,
-        "krippendorff_alpha": record.agreement.krippendorff_alpha,
-        "cost": record.cost.total,
-        "currency": record.cost.currency,
-        "status": record.status,
-        "simulated": record.simulated,
-        "folder": shown(row.study.folder),
-    }
 
 
 #: The version of the benchmark that the published table describes.
@@ -197,7 +189,11 @@ def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list
         "Published values with their kind, and beside them those of own studies, with 95% confidence intervals. Values "
         "of different kinds should not be compared as if all were measured."
     )
-    cells = tuple((*_cells(row), *_own_cells(row, beside)) for row in rows)
+    above = [None, *(row.dataset for row in rows)]
+    cells = tuple(
+        (row.title if row.dataset != before else "", *_cells(row), *_own_cells(row.own, beside))
+        for row, before in zip(rows, above, strict=False)
+    )
     tables = [Table(Text("Human baselines by dataset"), _HEADS, cells, (note,))]
     for title, figures in group_figures().items():
         values = {}
@@ -215,35 +211,34 @@ def human_table(rows: Sequence[HumanRow], *, beside: Path | None = None) -> list
 
 def _cells(row: HumanRow) -> tuple[Cell, ...]:
     """Return the cells of the published values."""
-    figures = row.published or row.by_group
+    by_group = row.published_by_group
+    figures = row.published or by_group
     sizes = dict.fromkeys(EMPTY if figure.n is None else str(figure.n) for figure in figures)
     values: Cell = joined([Text("{value:.3f}", value=figure.value) for figure in row.published], "; ")
     return (
-        row.title if row.first else "",
-        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or None,
-        "***" if row.by_group else values if row.published else None,
+        f"{len(by_group)} {row.metric.upper()}" if by_group else row.metric or None,
+        "***" if by_group else values if row.published else None,
         joined(dict.fromkeys(KINDS[figure.provenance] for figure in figures), "; ") if figures else None,
         "; ".join(sizes) or None,
         _test_sizes(row.test),
     )
 
 
-def _own_cells(row: HumanRow, beside: Path | None) -> tuple[Cell, ...]:
+def _own_cells(own: OwnValue | None, beside: Path | None) -> tuple[Cell, ...]:
     """Return the cells of the user's own study; empty ones without it."""
-    study, own, alone = row.study, row.own, row.alone
-    if study is None or own is None:
+    if own is None:
         return ("",) * 7
-    record, cost = study.record, study.record.cost
+    alone = own.by_majority_alone
     remarks = [
-        Text("simulated") if record.simulated else "",
-        status(record) if record.status != "accepted" else "",
+        Text("simulated") if own.simulated else "",
+        status(own.status) if own.status != "accepted" else "",
         Text("by majorities: {alone:.3f}, n = {n}", alone=alone.value, n=alone.n) if alone else "",
     ]
-    report = study.folder / "report.html"
-    link = Link(study.folder.name, shown(os.path.relpath(report, beside) if beside else report))
-    money = None if cost.total is None else Money(cost.total, cost.currency)
-    people, alpha = record.annotator_counts.kept, record.agreement.krippendorff_alpha
-    return own, own.n, people, alpha, money, joined(remarks, "; "), link
+    report = Path(own.folder) / "report.html"
+    link = Link(Path(own.folder).name, str(os.path.relpath(report, beside) if beside else report))
+    money = None if own.cost is None else Money(own.cost, own.currency)
+    estimate, alpha = own.estimate, own.krippendorff_alpha
+    return estimate, estimate.n, own.people, alpha, money, joined(remarks, "; "), link
 
 
 def _test_sizes(sizes: Mapping[str, int]) -> Text | None:
@@ -273,7 +268,7 @@ def eval_yaml(studies: Sequence[OwnStudy]) -> str:
         name, estimate = next(iter(record.main_metrics.items()), ("", Estimate()))
         if estimate.value is None or record.status == "rejected" or record.simulated:
             raise DataError(
-                f"has no human figure to publish: it is {status(record)}",
+                f"has no human figure to publish: it is {status(record.status)}",
                 file=shown(study.folder),
                 field=name or None,
             )

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Final
 
 from merilo.baselines.baseline import Baseline
-from merilo.people.cost import paid_work
-from merilo.reports.facts import PlannedBaseline, arm_name, facts, group_tables, hours, metric_title
+from merilo.reports.facts import PlannedBaseline, amount, arm_name, facts, group_tables, metric_title
 from merilo.reports.table import Section, estimate_text, render
 from merilo.strict_json import Json, dict_at, number_at, text_at
-from merilo.text import Language, Money, Text, joined
+from merilo.text import Language, Text, joined
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
 
 #: What the paragraphs about an arm begin with.
-ARM_HEADS: Final = {"people": Text("People."), "experts": Text("Experts.")}
-_ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert human baseline")}
+ARM_HEADS: Final = {"people": Text("Basic human baseline."), "experts": Text("Expert human baseline.")}
 
 #: The sections of the methodology, in the order of telling.
-_METHODOLOGY: Final = ("result", "people", "items", "agreement", "cost")
+_METHODOLOGY: Final = ("result", "people", "items", "agreement")
 
 
 def arms_of(
@@ -42,7 +40,11 @@ def arms_of(
     }
 
 
-def human_baseline(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
+def human_baseline(
+    arms: Mapping[str, PlannedBaseline],
+    language: Language,
+    names: Sequence[str] = (*_METHODOLOGY, "cost"),
+) -> str:
     """Write the section "Human baseline" of a dataset's card in Markdown, with every detail that the guide asks for.
 
     A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
@@ -50,17 +52,23 @@ def human_baseline(arms: Mapping[str, PlannedBaseline], language: Language) -> s
     Args:
         arms: as of `arms_of`.
         language: the language.
+        names: the sections that are wanted.
     """
     sections: list[Section] = []
     for name, arm in arms.items():
-        head = (ARM_HEADS.get(name, Text("{name}.", name=name)),) if len(arms) > 1 else ()
-        for section in facts(arm, *_METHODOLOGY):
+        head = (arm_head(name),) if len(arms) > 1 else ()
+        for section in facts(arm, *names):
             tables = tuple(group_tables(arm.record)) if section.name == "result" else ()
             sections.append(Section("", sentences=(*head, *section.sentences), tables=tables))
             head = ()
     if differences := arm_differences(next(iter(arms.values())).record):
         sections.append(Section("", sentences=(differences,)))
     return render([part for part in sections if part.sentences or part.tables], "markdown", language)
+
+
+def arm_head(name: str) -> Text:
+    """Return what the paragraphs about an arm begin with."""
+    return ARM_HEADS.get(name, Text("{name}.", name=name))
 
 
 def arm_differences(baseline: Baseline) -> Text | None:
@@ -97,8 +105,13 @@ def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
         arms: as of `arms_of`.
         language: the language.
     """
-    texts = [_total(arms), *(_arm(name, arm) for name, arm in arms.items())]
-    return render([Section("", sentences=(text,)) for text in texts], "markdown", language)
+    sections = [Section("", sentences=(_total(arms),))]
+    for name, arm in arms.items():
+        sections += [
+            section._replace(title=None, sentences=(arm_head(name), *section.sentences))
+            for section in facts(arm, "cost")
+        ]
+    return render(sections, "markdown", language)
 
 
 def cost_text(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
@@ -120,7 +133,7 @@ def cost_text(arms: Mapping[str, PlannedBaseline], language: Language) -> str:
         of=Text(" of {title}", title=people.title) if people.title else "",
         of_dataset=Text(" of {title}", title=people.title) if people.title else Text(" of the dataset"),
         costs=cost_report(arms, language),
-        methodology=human_baseline(arms, language),
+        methodology=human_baseline(arms, language, _METHODOLOGY),
     )
     return message.in_language(language)
 
@@ -145,7 +158,7 @@ def _total(arms: Mapping[str, PlannedBaseline]) -> Text:
     sums: dict[str | None, float] = {}
     for name, cost in paid.items():
         sums[cost.currency] = sums.get(cost.currency, 0.0) + (cost.total or 0.0) * (1 + shares.get(name, 0.0))
-    amounts = [_amount(amount, currency) for currency, amount in sums.items()]
+    amounts = [amount(money, currency) for currency, money in sums.items()]
     total = reduce(lambda first, second: Text("{first} and {second}", first=first, second=second), amounts)
     commission = Text("without the platform's commission, which is not in the data")
     if paid.keys() <= shares.keys():
@@ -157,56 +170,3 @@ def _total(arms: Mapping[str, PlannedBaseline]) -> Text:
     return Text(
         "The total cost of the whole project is {total}, {commission}.", total=total, commission=commission
     )
-
-
-def _amount(amount: float, currency: str | None) -> Text:
-    if currency is None:
-        return Text("{amount} (currency not known)", amount=Money(amount, currency))
-    return joined([Money(amount, currency)])
-
-
-def each(amount: float, currency: str | None) -> Money:
-    """Return a cost per answer or item with so many digits that two are significant."""
-    digits = 2
-    while amount and round(amount, digits) < 10 ** (1 - digits) and digits < 6:
-        digits += 1
-    return Money(amount, currency, digits)
-
-
-def _arm(name: str, study: PlannedBaseline) -> Text:
-    """Say what an arm was paid in all, for an answer to a test item, and for an hour."""
-    record, arm = study.record, _ARMS.get(name, name)
-    cost = record.cost
-    if cost.total is None:
-        return Text("{arm}: there are no data on pay.", arm=arm)
-    answers = (
-        sum(size * n for size, n in record.item_counts.overlap_before_exclusion.items())
-        or record.response_counts.used
-    )
-    sentences = [
-        Text(
-            "{arm}: {total} was paid{pages}{answers}.",
-            arm=arm,
-            total=_amount(cost.total, cost.currency),
-            pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
-            answers=Text(
-                "; with {n:# answer|# answers} to test items, an answer cost {each} on average",
-                n=answers,
-                each=each(cost.total / answers, cost.currency),
-            )
-            if answers
-            else "",
-        )
-    ]
-    if cost.hourly is None or cost.hours is None:
-        sentences.append(Text("Times were not measured, so the hourly pay is not known."))
-    else:
-        hourly = Money(cost.hourly, cost.currency)
-        sentences.append(
-            Text(
-                "The hourly pay by measured time ({hours}) was {hourly}.",
-                hours=hours(cost.hours),
-                hourly=hourly,
-            )
-        )
-    return joined(sentences)

@@ -66,7 +66,7 @@ def _body(
         "_": spans([language]),
         "language": language,
         "title": study.title or Text("A study"),
-        "status": status(record),
+        "status": status(record.status),
         "kind": {"accepted": kind, "rejected": "bad"}.get(record.status, "warning"),
         "simulated": record.simulated,
         "result": result,
