@@ -13,7 +13,7 @@ from compared_pools import RUN, answers, asked, items_of, pools
 from compared_study import guesses, model, study
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
-from scripted_respondent import ScriptedBackend
+from model_backends import LocalBackend, by_likelihood
 from study_people import NAMES, answered, bundled_study, visits
 
 import merilo
@@ -150,7 +150,13 @@ def test_one_model_in_several_prompts_is_several_models(people: tuple[Path, Path
         ("people", {"as_people": True}),
     ):
         runs.append(tmp_path / form)
-        merilo.run(ScriptedBackend(), ["bps", "parus"], out=runs[-1], data=tmp_path / "data", **chosen)
+        merilo.run(
+            LocalBackend(by_likelihood, chat=False, modes=("generate", "loglikelihood"), model="scripted"),
+            ["bps", "parus"],
+            out=runs[-1],
+            data=tmp_path / "data",
+            **chosen,
+        )
     record = json.loads((runs[0] / "run.json").read_text(encoding="utf-8"))
     record["datasets"]["bps"]["shots"] = 2
     (runs[0] / "run.json").write_text(json.dumps(record), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from author_session import TABLES, author_link, form_token, signed_in
+from author_session import TABLES, author_link, signed_in
 from collected_answers import Given, put_answers
 from site_in_process import from_elsewhere, hidden, opened_site, state_of, to_first_task, visiting
 from site_process import running_site
@@ -77,7 +77,7 @@ def person_at_work(client: TestClient, site: AnnotationSite, answers: int = 2, n
 
 def post(client: TestClient, address: str, **fields: str) -> httpx.Response:
     """Send a form with the token of this browser."""
-    return client.post(address, data={"token": form_token(client.get("/author/").text), **fields})
+    return client.post(address, data={"token": hidden(client.get("/author/").text, "token"), **fields})
 
 
 def test_without_the_link_there_are_no_pages_of_the_author(site: AnnotationSite, folder: StudyFolder) -> None:
@@ -99,7 +99,7 @@ def test_without_the_link_there_are_no_pages_of_the_author(site: AnnotationSite,
 
     with visiting(site, "203.0.113.9") as stranger:
         missing = stranger.get("/nothing")
-        token = form_token(stranger.get("/").text)
+        token = hidden(stranger.get("/").text, "token")
         found = list(paths())
         assert len(found) >= 10
         for method, path in found:
@@ -191,7 +191,7 @@ def test_the_command_prints_the_link_and_a_preview_has_none(frozen: Frozen) -> N
 
 def test_a_form_without_this_browsers_token_changes_nothing(client: TestClient, site: AnnotationSite) -> None:
     _, name = person_at_work(client, site)
-    foreign = form_token(from_elsewhere(client, "127.0.0.9").get("/").text)
+    foreign = hidden(from_elsewhere(client, "127.0.0.9").get("/").text, "token")
     for token in ("", foreign):
         for path in ("pause", "estimate", "invitations", f"people/{name}/exclude", f"people/{name}/erase"):
             fields = {"token": token, "reason": "x", "sure": "1", "count": "1", "once": "x"}

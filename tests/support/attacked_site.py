@@ -1,18 +1,15 @@
 """A real server process under attack: what it prints goes into a file, and requests may be any bytes."""
 
-import os
 import re
-import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ended_process import ended_process
+from site_process import running_site
 
 from merilo.site.bounded_http import SECURITY_HEADERS
 
@@ -99,27 +96,9 @@ def check_answer(answer: bytes) -> None:
 
 @contextmanager
 def attacked_site(study: Path, log: Path, *options: str) -> Iterator[AttackedSite]:
-    """A server process; at the end it must stop by itself on SIGINT and must not have printed a traceback."""
-    command = [sys.executable, "-m", "merilo", "study", "serve", str(study), "--port", "0", *options]
+    """A server process whose complaints go into a file."""
     with (
         log.open("wb") as printed,
-        ended_process(
-            command,
-            stopped_by=signal.SIGINT,
-            stdout=subprocess.PIPE,
-            stderr=printed,
-            text=True,
-            env=dict(os.environ),
-        ) as process,
+        running_site(study, *options, errors=printed) as (address, paths, process),
     ):
-        said, address = [], ""
-        for line in process.stdout:
-            said.append(line)
-            if line.startswith("The site is running at "):
-                address = line.split()[5].rstrip(";")
-                break
-        assert address, "".join(said) + log.read_text("utf-8")
-        paths = {
-            line.split(":")[0]: f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line
-        }
         yield AttackedSite(address, paths, process, log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import httpx
@@ -20,13 +19,6 @@ def author_link(study: Path) -> str:
     secret = journal.settings()[SECRET]
     journal.close()
     return f"/author/{secret}"
-
-
-def form_token(page: str) -> str:
-    """The token of a page's forms."""
-    found = re.search(r'name="token" value="([^"]+)"', page)
-    assert found is not None, page
-    return found[1]
 
 
 def signed_in(client: httpx.Client, study: Path) -> None:

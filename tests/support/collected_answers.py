@@ -59,24 +59,12 @@ def put_answers(state: State, answers: Sequence[Given], stages: Mapping[str, str
         state.people[name].stage = stage
 
 
-def simulate(
-    state: State,
-    people: Mapping[str, float],
-    *,
-    seed: int = 1,
-    most: int = 10_000,
-    skips: float = 0.0,
-) -> None:
-    """Let people answer until nothing is left for them.
+def simulate(state: State, people: Mapping[str, float], *, most: int = 10_000, skips: float = 0.0) -> None:
+    """Let people answer until nothing is left for them, or `most` tasks; some answers are "may be mine".
 
-    Args:
-        state: the study.
-        people: name -> the probability that an answer is the gold or known one; other answers are drawn from those of other items.
-        seed: the seed of the answers and times.
-        most: the most tasks of a person.
-        skips: the probability of "may be mine".
+    People are names with the probability that an answer is the gold or known one; others are drawn from those of other items.
     """
-    random, study = Random(seed), state.study
+    random, study = Random(1), state.study
     items = [*study.folder.items(), *study.folder.controls()]
     gold = [str(item.outputs) for item in items]
     labels = list(study.declared.answer.labels) or gold

@@ -50,3 +50,9 @@ def label_by_hash(labels: Sequence[str]) -> Callable[[Request], str]:
         return labels[int(sha256(request.sha256.encode()).hexdigest(), 16) % len(labels)]
 
     return answer
+
+
+def by_likelihood(request: Request) -> ModelReply:
+    """Compare the choices by log-likelihoods that depend on the prompt and the choice alone."""
+    texts = [f"{request.prompt}\0{choice}" for choice in request.choices]
+    return ModelReply(loglikelihoods=tuple(-20 * sha256(text.encode()).digest()[0] / 256 for text in texts))

@@ -81,14 +81,6 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.address(name)
 
-    def run(self, command: str, *words: str) -> None:
-        """Run one of PostgreSQL's programs as the server's user.
-
-        Raises:
-            RuntimeError: it failed.
-        """
-        self._run(command, *words)
-
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run a statement of an administrator and return its rows."""
         import psycopg

@@ -1,6 +1,5 @@
 """The annotation site as a real process, started by its command; or served by a thread of this process."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -9,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import uvicorn
 from ended_process import ended_process
@@ -22,16 +22,18 @@ from merilo.site.state import State
 
 @contextmanager
 def running_site(
-    study: Path, *options: str, command: str = "serve"
+    study: Path, *options: str, command: str = "serve", errors: IO[bytes] | int = subprocess.STDOUT
 ) -> Iterator[tuple[str, dict[str, str], subprocess.Popen]]:
-    """The site's address, the path of each group's pages, and the process; it is ended by SIGINT as by Ctrl-C."""
+    """The site's address, the path of each group's pages, and the process; it is ended by SIGINT as by Ctrl-C.
+
+    What it says on standard error goes to `errors`.
+    """
     with ended_process(
         [sys.executable, "-m", "merilo", "study", command, str(study), "--port", "0", *options],
         stopped_by=signal.SIGINT,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         text=True,
-        env=dict(os.environ),
     ) as process:
         said, address = [], ""
         for line in process.stdout:
