@@ -2,23 +2,102 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
+from small_media import png
 from study_people import of_kind
-from tests.support.benchmark_shapes import SHAPES, write, write_pictures
 from tests.support.command import Outcome, merilo
 
 from merilo.datasets.custom import read_declaration
-from merilo.datasets.own_items import read_splits
+from merilo.datasets.own_items import read_split, read_splits
+from merilo.datasets.rendering import render
 from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
 from merilo.models.reply_answers import extract
 from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
 
-CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+def sums(n: int, count: int = 4) -> list[str]:
+    """Options of the question what n plus n is; the right one is at n modulo the count."""
+    return [f"{2 * n + place - n % count} apples" for place in range(count)]
+
+
+class Shape(NamedTuple):
+    """A benchmark's shape, as its card describes it, and what is to be understood of it."""
+
+    file: str
+    row: Callable[[int], dict[str, Any]]
+    gold: str
+    says: str
+    id: str | None = None
+    kind: str = "choice"
+    gold_is: str | None = None
+    group: str | None = None
+    cluster: str | None = None
+
+
+SHAPES = (
+    Shape("mmlu.parquet", lambda n: {"question": f"Twice {n} apples are", "subject": ["fruit counting", "orchards"][n % 2],
+          "choices": sums(n), "answer": n % 4}, "A",
+          "Twice 0 apples are\n\nA. 0 apples\nB. 1 apples\nC. 2 apples\nD. 3 apples\n\nAnswer with one letter, A, B, C or D.\nAnswer:",
+          gold_is="from-0", group="acc.{subject}"),
+    Shape("arc.jsonl", lambda n: {"id": f"AP_{n}", "question": f"What are twice {n} apples?",
+          "choices": {"text": sums(n, 3 + n % 2), "label": list("ABCD" if n % 5 else "1234")[: 3 + n % 2]},
+          "answerKey": ("ABCD" if n % 5 else "1234")[n % (3 + n % 2)]}, "A",
+          "C. 2 apples\n\nAnswer with one letter, A, B or C.", "id", gold_is="label"),
+    Shape("hellaswag.json", lambda n: {"ind": 10 + n, "activity_label": ["Picking apples", "Baking"][n % 2],
+          "ctx_a": f"A man picks {n} apples.", "ctx_b": "he", "ctx": f"A man picks {n} apples. he",
+          "endings": [f"puts {option} into a basket." for option in sums(n)], "source_id": f"film~{n // 2}",
+          "split_type": "indomain", "label": str(n % 4)}, "A",
+          "A man picks 0 apples. he\n\nA. puts 0 apples into a basket.", "ind", gold_is="from-0", cluster="source_id"),
+    Shape("gsm8k.jsonl", lambda n: {"question": f"Anna has {n} baskets of 1000 apples and one apple. How many has she?",
+          "answer": f"She has {n}*1000 = <<{n}*1000={n * 1000}>>{n * 1000} apples.\n#### {n * 1000 + 1:,}"}, "1",
+          "How many has she?\n\nAnswer with a whole number in digits.", kind="integer"),
+    Shape("triviaqa.jsonl", lambda n: {"question": f"Who planted tree number {n}?", "question_id": f"tq_{n}",
+          "answer": {"aliases": [f"John {n} Appleseed", f"Appleseed; {n}"], "normalized_aliases": [f"john {n} appleseed"],
+                     "value": f"Johnny {n}", "type": "FreeForm"}}, "Johnny 0|John 0 Appleseed|Appleseed; 0",
+          "Who planted tree number 0?\n\nAnswer briefly", "question_id", "text"),
+    Shape("boolq.jsonl", lambda n: {"question": f"are there more than {n} apples in the basket",
+          "passage": f"Basket {n // 2} of the market holds twelve apples.", "answer": n < 12}, "yes",
+          "holds twelve apples.\nare there more than 0 apples in the basket\n\nAnswer with one of these: yes or no.",
+          cluster="passage"),
+    Shape("hle.jsonl", lambda n: {"id": f"66e{n:03}", "question": f"Which apple is the {n}th of the orchard?",
+          "image": "" if n % 3 else f"{n}.png", "image_preview": None, "answer": f"Apple of row {n}" if n % 2 else "C",
+          "answer_type": "exactMatch" if n % 2 else "multipleChoice", "author_name": "A. Gardener",
+          "rationale": f"The {n}th apple hangs in row {n}.", "raw_subject": ["Botany", "Geometry"][n % 2],
+          "category": ["Biology", "Math"][n % 2], "canary": "ours"}, "C",
+          "<image>\nWhich apple is the 0th of the orchard?", "id", "text", group="em.{category}"),
+    Shape("squad.csv", lambda n: {"id": f"56be{n:04}", "title": ["Apple", "Pear"][n % 2],
+          "context": f"Orchard {n // 3} was planted in 18{n // 3:02} by Mary.",
+          "question": f"Question {n}: when was orchard {n // 3} planted?",
+          "answers": json.dumps({"text": [f"18{n // 3:02}", f"in 18{n // 3:02}"], "answer_start": [24, 21]})},
+          "1800;in 1800", "by Mary.\nQuestion 0: when was orchard 0 planted?", "id", "text", cluster="context"),
+    Shape("medmcqa.csv", lambda n: {"id": f"m{n}", "question": f"Twice {n} apples are",
+          **dict(zip(("opa", "opb", "opc", "opd"), sums(n), strict=True)), "cop": str(n % 4 + 1), "subject_name": "Fruit"},
+          "A", "B. 1 apples", "id", gold_is="from-1"),
+    Shape("gpqa.csv", lambda n: {"Question": f"Twice {n} apples are", "Correct Answer": f"{2 * n} apples",
+          **{f"Incorrect Answer {k}": f"{2 * n + k} apples" for k in (1, 2, 3)},
+          "High-level domain": ["Biology", "Physics"][n % 2]}, "", "Twice 0 apples are\n\nA. ", gold_is="text"),
+)  # fmt: skip
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows in the format that the name says."""
+    match path.suffix:
+        case ".jsonl":
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        case ".json":
+            path.write_text(json.dumps(rows), encoding="utf-8")
+        case ".csv":
+            pl.DataFrame(rows).write_csv(path)
+        case _:
+            pl.DataFrame(rows).write_parquet(path)
+    return path
 
 
 def done(*words: object) -> Outcome:
@@ -27,65 +106,41 @@ def done(*words: object) -> Outcome:
     return outcome
 
 
-def declared(folder: Path, name: str, *options: object) -> tuple[Path, Any]:
-    """Write a shape's file; return it with what `datasets new` says of it."""
-    shape = SHAPES[name]
-    file = write(folder / f"{name}.{shape.suffix}", shape.rows)
-    write_pictures(folder)
-    return file, done("datasets", "new", file, *options, "--json", "-").json
+def written(folder: Path, name: str) -> Path:
+    """Write the 24 rows of a shape, and the pictures that they name."""
+    shape = next(shape for shape in SHAPES if shape.file.startswith(name))
+    (folder / "samples").mkdir()
+    for n in range(0, 24, 3):
+        (folder / "samples" / f"{n}.png").write_bytes(png(colour=(n, 90, 40)))
+    return write(folder / shape.file, [shape.row(n) for n in range(24)])
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_benchmark_of_this_shape_walks_the_whole_road(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shape = SHAPES[name]
-    file, made = declared(tmp_path, name)
+@pytest.mark.parametrize("shape", SHAPES, ids=[shape.file for shape in SHAPES])
+def test_the_file_of_a_public_benchmark_needs_no_option(shape: Shape, tmp_path: Path) -> None:
+    file = written(tmp_path, shape.file)
     before = file.read_bytes()
-    dataset = made["dataset"]
-    yaml = tmp_path / f"{name}.yaml"
-    assert (made["items"], made["language"], dataset["answer"]["kind"]) == (len(shape.rows), "en", shape.kind)
-    understood = dataset["items"]["id"], dataset["items"]["gold_is"], dataset["cluster"]
-    assert understood == (shape.id, shape.gold_is, shape.cluster)
-    assert shape.group is None or dataset["extra"] == shape.group
-
-    done("datasets", "validate", yaml)
-    done("datasets", "show", yaml)
-    done("study", "create", yaml, "--out", "study", "--size", 20)
-    first = json.loads((tmp_path / "study" / "items.jsonl").read_text("utf-8").splitlines()[0])
-    assert "Answer" in first["prompt"]
-    assert not list((tmp_path / "study").glob("*.ru.md"))
-    assert not CYRILLIC.search((tmp_path / "study" / "study.yaml").read_text("utf-8"))
-    done("study", "validate", "study")
-    done("run", "--model", "random", "--datasets", yaml, "--out", "run")
-
-    gold = {str(item["id"]): item for item in items_of(file, yaml)}
-    first_item = next(iter(gold.values()))
-    assert shape.gold in {"", first_item["gold"]}
-    assert shape.says in first_item["prompt"]
-
-    people = ["id,annotator,answer"]
-    for person in range(5):
-        for number, (identity, item) in enumerate(gold.items()):
-            answer = item["one"] if (number + person) % 7 else item["wrong"]
-            people.append(f'{identity},p{person},"{answer}"')
-    (tmp_path / "answers.csv").write_text("\n".join(people), encoding="utf-8")
-    result = done("baseline", "answers.csv", "--dataset", yaml, "--out", "baseline", "--json", "-").json
-    metric = dataset["metrics"][0]
-    assert result["metrics"][metric]["value"] == 1.0
-    assert result["metrics"][metric]["n"] == len(shape.rows)
-    sheet = ["id,answer", *(f'{identity},"{item["one"]}"' for identity, item in gold.items())]
+    made = done("datasets", "new", file, "--json", "-").json
+    dataset, columns = made["dataset"], made["dataset"]["items"]
+    assert (made["items"], made["language"], dataset["answer"]["kind"]) == (24, "en", shape.kind)
+    assert (columns["id"], columns["gold_is"], dataset["cluster"]) == (shape.id, shape.gold_is, shape.cluster)
+    assert shape.group in {None, dataset["extra"]}
+    declared = read_declaration(file.with_suffix(".yaml"))
+    first, *_ = items = read_split(file, declared).items
+    assert shape.says in render(first, declared)
+    assert shape.gold in {"", first.outputs}
+    sheet = ["id,answer"]
+    for item in items:
+        gold = str(item.outputs).split(declared.answer.alternatives or "\0", maxsplit=1)[0]
+        sheet.append(f'{item.id},"{gold}"')
     (tmp_path / "model.csv").write_text("\n".join(sheet), encoding="utf-8")
-    scored = done("score", "model.csv", "--dataset", yaml, "--json", "-").json
-    assert scored["metrics"][metric]["value"] == 1.0
-    compared = done("compare", "baseline", "run", "--json", "-").json
-    assert compared
+    done("datasets", "validate", file.with_suffix(".yaml"))
+    scored = done("score", tmp_path / "model.csv", "--dataset", file.with_suffix(".yaml"), "--json", "-").json
+    assert scored["metrics"][dataset["metrics"][0]]["value"] == 1.0
     assert file.read_bytes() == before
 
 
 def test_people_choose_among_the_options_that_an_item_has(tmp_path: Path) -> None:
-    declared(tmp_path, "arc")
+    done("datasets", "new", written(tmp_path, "arc"))
     created = create_studies(tmp_path / "arc.yaml", tmp_path / "study")[""]
     tasks = of_kind(created.folder, "test")
     assert {(len(one.labels), len(one.options)) for one in tasks} == {(3, 3), (4, 4)}
@@ -162,27 +217,10 @@ def test_pictures_of_a_file_elsewhere_are_found_by_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_pictures(tmp_path)
-    write(tmp_path / "hle.jsonl", SHAPES["hle"].rows)
+    written(tmp_path, "hle")
     done("datasets", "new", "hle.jsonl", "--out", "declared")
     done("datasets", "validate", "declared")
     assert len(list((tmp_path / "samples").iterdir())) == 8
-
-
-def items_of(file: Path, yaml: Path) -> list[dict[str, Any]]:
-    from merilo.datasets import dataset
-    from merilo.datasets.own_items import read_split
-    from merilo.datasets.rendering import render
-
-    known = dataset(str(yaml))
-    found = []
-    for item in read_split(file, known):
-        gold = str(item.outputs)
-        one = gold.split(known.answer.alternatives, maxsplit=1)[0] if known.answer.alternatives else gold
-        labels = known.answer.labels
-        wrong = next(label for label in labels if label != one) if labels else "999999999"
-        found.append({"id": item.id, "gold": gold, "one": one, "wrong": wrong, "prompt": render(item, known)})
-    return found
 
 
 #: Rows of questions, and what is guessed of their options and answers and said of the rest.
@@ -207,6 +245,7 @@ def test_options_are_found_or_said_to_stand_in_the_text(
     answer = read_declaration(tmp_path / "q.yaml").answer
     assert ([*answer.labels], answer.alternatives) == (labels, None)
     assert re.search(rf"options +{options} ", new.out)
+    assert re.search("skills +Common domain knowledge: any adult", new.out)
     assert says in new.err
 
 

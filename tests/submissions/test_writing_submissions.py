@@ -67,6 +67,28 @@ def test_packing_gives_the_form_of_the_benchmark(tmp_path: Path) -> None:
     assert content["ruModAr.json"] == [{"outputs": "15", "meta": {"id": 3}}]
 
 
+def test_an_own_dataset_is_packed_and_scored_by_its_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("tests", "team"):
+        (tmp_path / folder).mkdir()
+    rows = [{"qid": f"q{n}", "question": f"Number {n}?", "correct": str(n)} for n in range(4)]
+    Path("tests/sums.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    Path("team/sums.csv").write_text("id,answer\nq0,0\nq1,1\nq2,2\nq3,9\n", "utf-8")
+    assert merilo("datasets", "new", "tests/sums.jsonl", "--answer", "integer").status == 0
+    refused = merilo("submission", "pack", "team", "--out", "s.zip")
+    assert "is named with --datasets FILE" in refused.complaint
+    packed = merilo("submission", "pack", "team", "--datasets", "tests/sums.yaml", "--out", "s.zip")
+    assert (packed.status, packed.err) == (0, "merilo: s.zip: answers to sums\n")
+    for gold in ("tests", "tests/sums.yaml"):
+        result = score_zip(Path("s.zip"), Path(gold)).json["results"]["sums"]
+        assert (result["metrics"]["em"]["value"], result["errors"]) == (0.75, [])
+    merilo("run", "--model", "random", "--datasets", "tests/sums.yaml", "--out", "run")
+    assert merilo("submission", "pack", "run", "--out", "r.zip").status == 0
+    assert score_zip(Path("r.zip"), Path("tests/sums.yaml")).json["results"]["sums"]["errors"] == []
+
+
 def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     for folder, sentence in ((tmp_path, "has no file of answers"), (tmp_path / "no", "no such folder")):
         assert sentence in merilo("submission", "pack", folder, "--out", tmp_path / "s.zip").complaint

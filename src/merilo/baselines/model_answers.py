@@ -26,9 +26,8 @@ from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.estimate import Finding
 from merilo.items import Item
 from merilo.metrics.answers import (
-    AnswerContentError,
+    AnswerError,
     AnswerKind,
-    AnswerTypeError,
     gold_label,
     program_golds,
     read_answer,
@@ -343,7 +342,7 @@ def _verdicts(path: Path, record: ItemAnswer, golds: dict[str, list[str]]) -> It
     """Yield the verdict on each program of a record: whether its results are those of the item's tests."""
     try:
         generations = read_answer(_PROGRAM, record.answer)
-    except (AnswerTypeError, AnswerContentError) as error:
+    except AnswerError as error:
         raise InputError(
             f"are not the results of programs ({error}): 'merilo run' and 'merilo code score' write them",
             file=path,

@@ -234,6 +234,7 @@ def _guesses(written: NewDeclaration) -> Iterator[tuple[str, Cell]]:
     yield "metrics", ", ".join(declared.metrics)
     yield "metric by group", declared.extra or "none"
     yield "clusters", f"items with the same {declared.cluster}" if declared.cluster else "none"
+    yield "skills", f"{', '.join(declared.skills) or 'none'}: {_people(declared)}"
     yield "language", written.language
 
 
@@ -340,8 +341,11 @@ def _facts(declared: Dataset) -> Iterator[tuple[str, Cell]]:
     yield "test", declared.gold
     yield "in total score", "yes" if declared.in_total else "no"
     yield "skills", ", ".join(declared.skills)
-    people = "experts, and untrained people separately" if declared.expert else "any adult"
-    yield "people to ask", people
+    yield "people to ask", _people(declared)
+
+
+def _people(declared: Dataset) -> str:
+    return "experts, and untrained people separately" if declared.expert else "any adult"
 
 
 def _answer(declared: Dataset) -> str:

@@ -33,7 +33,7 @@ def score_archive(
     gold: Annotated[
         Path,
         typer.Option(
-            help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json."
+            help="The tests with gold answers: a folder of <name>.json, or your dataset's declaration."
         ),
     ],
     rudetox_models: RaterOption = None,
@@ -76,14 +76,20 @@ def write_pack(
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="The declaration of your own dataset; repeatable. A run needs none."
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> int:
     """Pack answers into a submission."""
-    from merilo.submissions.writing import pack, unknown_files  # noqa: PLC0415 - scoring reads no answers of runs
+    from merilo.submissions.writing import pack  # noqa: PLC0415 - scoring reads no answers of runs
 
     refuse_existing(out, force=force)
-    titles = pack(run, out)
+    titles, unknown = pack(run, out, datasets or ())
     say(f"{out}: answers to {', '.join(titles)}")
-    for name in unknown_files(run):
+    for name in unknown:
         say(f"{name}: no dataset of the benchmark has this name, so it is not packed")
     return 0

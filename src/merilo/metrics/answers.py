@@ -61,20 +61,17 @@ class Answer:
             raise ValueError("'alternatives' is allowed only for answers of kind 'text'")
 
 
-class _AnswerError(ValueError):
-    """An answer that does not fit the dataset; `reason` says why in every language, and the message in English."""
+class AnswerError(ValueError):
+    """An answer that does not fit the dataset.
 
-    def __init__(self, reason: Text) -> None:
-        self.reason = reason
+    Attributes:
+        reason: why, in every language; the message is in English.
+        of_type: whether its type is wrong, such as a number instead of a text; else its content cannot be read.
+    """
+
+    def __init__(self, reason: Text, *, of_type: bool = False) -> None:
+        self.reason, self.of_type = reason, of_type
         super().__init__(reason.en)
-
-
-class AnswerTypeError(_AnswerError):
-    """The answer has the wrong type for the dataset, such as a number instead of a text."""
-
-
-class AnswerContentError(_AnswerError):
-    """The answer has the right type, but its content cannot be read."""
 
 
 def read_answer(form: Answer, value: Json) -> Given:
@@ -86,9 +83,8 @@ def read_answer(form: Answer, value: Json) -> Given:
             generations, each the list of results, which some published tools wrap in one more list.
 
     Raises:
-        AnswerTypeError: the JSON type differs from that of the dataset's answers.
-        AnswerContentError: a criterion is missing, unknown or has an invalid label; or a generation is not a list of
-            texts and nulls.
+        AnswerError: the JSON type differs from that of the dataset's answers; a criterion is missing, unknown or has
+            an invalid label; or a generation is not a list of texts and nulls.
 
     Example:
         >>> read_answer(Answer(kind="text"), "7")
@@ -103,7 +99,7 @@ def read_answer(form: Answer, value: Json) -> Given:
     if form.kind == "slots" and isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     if not isinstance(value, str):
-        raise AnswerTypeError(Text("expected a text, not {kind}", kind=kind_of(value)))
+        raise AnswerError(Text("expected a text, not {kind}", kind=kind_of(value)), of_type=True)
     return value
 
 
@@ -128,29 +124,33 @@ def kind_of(value: Json) -> Text:
 
 def _criteria(form: Answer, value: Json) -> Mapping[str, str]:
     if not isinstance(value, dict):
-        raise AnswerTypeError(Text("expected a dictionary of criteria, not {kind}", kind=kind_of(value)))
+        raise AnswerError(
+            Text("expected a dictionary of criteria, not {kind}", kind=kind_of(value)), of_type=True
+        )
     if missing := [name for name in form.criteria if name not in value]:
-        raise AnswerContentError(Text("lacks {criteria}", criteria=missing))
+        raise AnswerError(Text("lacks {criteria}", criteria=missing))
     labels = {}
     for name in form.criteria:
         label = value[name]
         text = str(label) if isinstance(label, int) and not isinstance(label, bool) else label
         if not isinstance(text, str) or text not in form.labels:
-            raise AnswerContentError(Text("'{name}' must be one of {labels}", name=name, labels=form.labels))
+            raise AnswerError(Text("'{name}' must be one of {labels}", name=name, labels=form.labels))
         labels[name] = text
     return labels
 
 
 def _generations(value: Json) -> Generations:
     if not isinstance(value, list):
-        raise AnswerTypeError(Text("expected a list of generations, not {kind}", kind=kind_of(value)))
+        raise AnswerError(
+            Text("expected a list of generations, not {kind}", kind=kind_of(value)), of_type=True
+        )
     (inner,) = value if len(value) == 1 else (None,)
     generations = inner if isinstance(inner, list) and any(isinstance(row, list) for row in inner) else value
     if not generations:
-        raise AnswerContentError(Text("contains no generations"))
+        raise AnswerError(Text("contains no generations"))
     for number, results in enumerate(generations, start=1):
         if not _are_results(results):
-            raise AnswerContentError(
+            raise AnswerError(
                 Text("generation {number} must be a list of texts and nulls, one per test", number=number)
             )
     return tuple(tuple(cast("list[str | None]", results)) for results in generations)

@@ -24,7 +24,7 @@ from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import DataError, InputError, argument
 from merilo.estimate import Finding
 from merilo.items import Item
-from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, read_answer
+from merilo.metrics.answers import AnswerError, Given, read_answer
 from merilo.metrics.detox import Rater
 from merilo.metrics.scoring import Scores, clusters_for, score
 from merilo.models.asking import ModelReply
@@ -787,7 +787,7 @@ def answers_of_table(
             continue
         try:
             answer = read_answer(declared.answer, _of_form(declared.answer, record.answer))
-        except (AnswerTypeError, AnswerContentError, InputError) as error:
+        except (AnswerError, InputError) as error:
             wrong = f"the answer to item {record.item[:60]!r}: {error}"
             raise InputError(wrong, file=file, row=record.row) from error
         rows.append(record._replace(item=ids[record.item], answer=cast("Json", answer)))

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from merilo.datasets import Dataset, dataset, names
+from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import InputError
-from merilo.items import Split, read_split, split_file
+from merilo.items import Split, split_file
 from merilo.metrics.answers import has_gold
 from merilo.metrics.detox import Rater
 from merilo.metrics.metric import Score, total_score
@@ -76,34 +77,40 @@ class SubmissionResult:
     faults: tuple[Fault, ...] = field(default=())
 
 
-def read_gold(folder: Path) -> dict[str, GoldItems]:
-    """Find the tests of all datasets in a folder.
+def read_gold(place: Path) -> dict[str, GoldItems]:
+    """Find the tests of all datasets in a folder, or the test of one's own dataset.
 
     Args:
-        folder: holds `<name>.json` or `<name>/test.json` (JSONL and Parquet too), in any letter case; a folder with a
-        `dataset.yaml` is a custom dataset.
+        place: a folder with `<name>.json` or `<name>/test.json` (JSONL and Parquet too), in any letter case, and with
+            declarations of one's own datasets, `<name>.yaml` or `<name>/dataset.yaml`; or such a declaration.
 
     Returns:
-        Title -> gold, in the order of the catalogue, then custom datasets. A closed test (one without gold answers)
+        Title -> gold, in the order of the catalogue, then one's own. A closed test (one without gold answers)
         is left out.
 
     Raises:
         InputError: there is no such folder, no test in it, or a file in it cannot be read.
     """
-    if not folder.is_dir():
-        raise InputError("there is no such folder of tests", file=folder)
-    catalogue = [dataset(name) for name in names()]
-    own = [dataset(str(entry.parent)) for entry in sorted(folder.glob("*/dataset.yaml"))]
+    alone = place.suffix in {".yaml", ".yml"}
+    folder = place.parent if alone else place
+    if not place.is_file() if alone else not place.is_dir():
+        raise InputError("there is no such folder of tests", file=place)
+    own = [place] if alone else sorted([*folder.glob("*.yaml"), *folder.glob("*/dataset.yaml")])
     tests = {}
-    for declared in [*catalogue, *own]:
-        file = split_file(folder, declared.name)
-        split = None if file is None else read_split(file)
+    for declared in [*(() if alone else CATALOGUE.values()), *(dataset(str(path)) for path in own)]:
+        file = own_file(declared) or split_file(folder, declared.name)
+        split = None if file is None else read_split(file, declared)
         if split is not None and (declared.rated or any(map(has_gold, split))):
             tests[declared.title] = GoldItems(declared, split)
     if not tests:
-        expected = "expected <name>.json or <name>/test.json for each dataset"
-        raise InputError(f"has no test with gold answers: {expected}", file=folder)
+        expected = "expected <name>.json or <name>/test.json for each dataset, or the declaration of your own"
+        raise InputError(f"has no test with gold answers: {expected}", file=place)
     return tests
+
+
+def stem_of(declared: Dataset) -> str:
+    """Return the name of a dataset's file in an archive, without `.json`: its title in the benchmark, or its name."""
+    return declared.title if declared.name in CATALOGUE else declared.name
 
 
 def score_submission(
@@ -179,18 +186,18 @@ def _score_dataset(
 
 
 def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answers:
-    wanted = f"{gold.dataset.title}.json"
+    wanted = f"{stem_of(gold.dataset)}.json"
     readable = [name for name in members if PurePosixPath(name).suffix.lower() == ".json"]
     if not members:
-        return Answers.refused(Fault("no_task", wanted))
+        return Answers().with_fault("no_task", wanted)
     if not readable:
-        return Answers.refused(Fault("extension", shown(members[0])))
+        return Answers().with_fault("extension", shown(members[0]))
     if len(readable) > 1:
         several = Text("there are several: {names}", names=[*map(shown, readable)])
-        return Answers.refused(Fault("unreadable_file", several))
-    content, unreadable = parse_file(archive.read(readable[0]), readable[0])
-    if unreadable is not None:
-        return Answers.refused(unreadable)
+        return Answers().with_fault("unreadable_file", several)
+    content, why = parse_file(archive.read(readable[0]), readable[0])
+    if why is not None:
+        return Answers().with_fault("unreadable_file", why)
     return read_answers(content, gold.dataset, gold.split.items)
 
 
@@ -200,9 +207,7 @@ def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> 
     total = total_score(values) if counted else None
     scored = {result.dataset.name for result in datasets.values()}
     without = tuple(
-        declared.title
-        for declared in map(dataset, names())
-        if declared.in_total and declared.name not in scored
+        declared.title for declared in CATALOGUE.values() if declared.in_total and declared.name not in scored
     )
     ready = all(result.complete for result in counted.values())
     return SubmissionResult(datasets, total, tuple(counted), ready, ignored, without)

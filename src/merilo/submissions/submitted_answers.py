@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from merilo.datasets import Dataset
 from merilo.errors import InputError
 from merilo.items import Item, ItemId
-from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, read_answer
+from merilo.metrics.answers import AnswerError, Given, read_answer
 from merilo.strict_json import Json, parse_json
 from merilo.submissions.archive import shown
 from merilo.text import Given as GivenText
@@ -90,7 +90,7 @@ class Fault:
         return {"type": self.kind, **known, "message": {"ru": self.message.ru, "en": self.message.en}}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answers:
     """A submission's answers to one dataset.
 
@@ -101,34 +101,41 @@ class Answers:
         unknown: how many answers match no item of the test; they are left out.
     """
 
-    given: dict[ItemId, Given]
-    faults: tuple[Fault, ...] = ()
+    given: dict[ItemId, Given] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
     fault_count: int = 0
     unknown: int = 0
 
-    @classmethod
-    def refused(cls, fault: Fault) -> Answers:
-        """Make a result without answers, with one fault as the reason."""
-        return cls({}, (fault,), 1)
+    def with_fault(
+        self,
+        kind: str,
+        what: Text | str = "",
+        position: int | None = None,
+        turn: int | None = None,
+        item: ItemId | None = None,
+    ) -> Answers:
+        """Add a fault."""
+        self.fault_count += 1
+        if len(self.faults) < MAX_LISTED:
+            self.faults.append(Fault(kind, what, position, turn, item))
+        return self
 
 
-def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
+def parse_file(content: bytes, file: str) -> tuple[Json, Text | None]:
     """Parse a file of a submission in bounded memory: strict JSON in UTF-8.
 
     Returns:
-        (the JSON, `None`), or (`None`, the fault) if the file cannot be read.
+        (the JSON, `None`), or (`None`, why the file cannot be read).
     """
     if sum(map(content.count, (b"{", b"[", b",", b":"))) > MAX_VALUES:
-        return None, Fault("unreadable_file", Text("it has too many values"))
+        return None, Text("it has too many values")
     try:
         return parse_json(content.decode("utf-8-sig"), file=file), None
     except UnicodeDecodeError as error:
-        encoded = Text("it is not UTF-8 text (byte {byte})", byte=error.start + 1)
-        return None, Fault("unreadable_file", encoded)
+        return None, Text("it is not UTF-8 text (byte {byte})", byte=error.start + 1)
     except InputError as error:
         # The decoder explains more, but only in English.
-        explained = GivenText({"en": f"it {error.message}", "ru": _why_not_json(error).ru})
-        return None, Fault("unreadable_file", explained)
+        return None, GivenText({"en": f"it {error.message}", "ru": _why_not_json(error).ru})
 
 
 def _why_not_json(error: InputError) -> Text:
@@ -155,98 +162,70 @@ def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answ
         dataset: the declaration.
         items: the items of the test.
     """
+    answers, seen, nameless = Answers(), set[ItemId](), 0
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict):
-        return Answers.refused(Fault("no_data_field"))
+        return answers.with_fault("no_data_field")
     documents = data.get("test")
     if not isinstance(documents, list):
-        return Answers.refused(Fault("no_split"))
-    reader = _Reader(dataset, items)
-    for position, entry in enumerate(documents):
-        if dataset.shots.earlier_turns and isinstance(entry, list):
-            for number, turn in enumerate(entry):
-                reader.take(turn, position, number)
-        else:
-            reader.take(entry, position, None)
-    return reader.answers()
-
-
-class _Reader:
-    """Reader of answer documents, one at a time."""
-
-    def __init__(self, dataset: Dataset, items: Sequence[Item]) -> None:
-        self._form = dataset.answer
-        self._has_turns = dataset.shots.earlier_turns
-        self._id_fields = "id | dialog_id, question_id" if self._has_turns else "id"
-        self._items = items
-        self._known = {str(item.id): item.id for item in items}
-        if self._has_turns:
-            self._known |= {turn: item.id for item in items if (turn := _turn(dict(item.meta))) is not None}
-        self._given: dict[ItemId, Given] = {}
-        self._seen: set[ItemId] = set()
-        self._faults: list[Fault] = []
-        self._fault_count = 0
-        self._nameless = 0
-        self._unknown = 0
-
-    def take(self, document: Json, position: int, turn: int | None) -> None:
-        """Read one document and note its faults, without raising an error."""
-        place = position, turn
-        if not isinstance(document, dict):
-            self._note("no_outputs_field_for_doc", "", *place)
-            self._nameless += 1
-            return
-        meta, name = document.get("meta"), None
-        if "outputs" not in document:
-            self._note("no_outputs_field_for_doc", "", *place)
-        if not isinstance(meta, dict):
-            self._note("no_meta_field_for_doc", "", *place)
-        elif (name := self._name(meta)) is None:
-            self._note("no_id_field_for_doc", self._id_fields, *place)
+        return answers.with_fault("no_split")
+    in_turns = dataset.shots.earlier_turns
+    known = {str(item.id): item.id for item in items}
+    if in_turns:
+        known |= {name: item.id for item in items if (name := _turn(item.meta)) is not None}
+    for position, turn, document in _documents(documents, in_turns=in_turns):
+        entry = document if isinstance(document, dict) else {}
+        if "outputs" not in entry:
+            answers.with_fault("no_outputs_field_for_doc", "", position, turn)
+        name = _name(answers, document, position, turn, in_turns=in_turns)
         if name is None:
-            self._nameless += 1
-        elif (item := self._known.get(name)) is None:
-            self._unknown += 1
-        elif item in self._seen:
-            self._note("doc_parse_output_error", Text("this item already has an answer"), *place, item)
+            nameless += 1
+        elif (item := known.get(name)) is None:
+            answers.unknown += 1
+        elif item in seen:
+            twice = Text("this item already has an answer")
+            answers.with_fault("doc_parse_output_error", twice, position, turn, item)
         else:
-            self._seen.add(item)
-            if "outputs" in document:
-                try:
-                    self._given[item] = read_answer(self._form, document["outputs"])
-                except AnswerTypeError as error:
-                    self._note("doc_output_type_error", error.reason, *place, item)
-                except AnswerContentError as error:
-                    self._note("doc_parse_output_error", error.reason, *place, item)
-
-    def answers(self) -> Answers:
-        """Return the answers read, and report missing items."""
-        missing = [item.id for item in self._items if item.id not in self._seen]
-        # Answers whose item is unknown are reported already; do not report their items as missing too.
-        if len(missing) > self._nameless:
-            for name in missing:
-                self._note("no_id", shown(str(name)), item=name)
-        return Answers(self._given, tuple(self._faults), self._fault_count, self._unknown)
-
-    def _note(
-        self,
-        kind: str,
-        what: Text | str,
-        position: int | None = None,
-        turn: int | None = None,
-        item: ItemId | None = None,
-    ) -> None:
-        self._fault_count += 1
-        if len(self._faults) < MAX_LISTED:
-            self._faults.append(Fault(kind, what, position, turn, item))
-
-    def _name(self, meta: dict[str, Json]) -> str | None:
-        if (number := meta.get("id")) is not None:
-            return str(number)
-        return _turn(meta) if self._has_turns else None
+            seen.add(item)
+            try:
+                if "outputs" in entry:
+                    answers.given[item] = read_answer(dataset.answer, entry["outputs"])
+            except AnswerError as error:
+                kind = "doc_output_type_error" if error.of_type else "doc_parse_output_error"
+                answers.with_fault(kind, error.reason, position, turn, item)
+    missing = [item.id for item in items if item.id not in seen]
+    # Answers whose item is unknown are reported already; do not report their items as missing too.
+    for missed in missing if len(missing) > nameless else ():
+        answers.with_fault("no_id", shown(str(missed)), None, None, missed)
+    return answers
 
 
-def _turn(meta: dict[str, Json]) -> str | None:
+def _documents(documents: Sequence[Json], *, in_turns: bool) -> Iterator[tuple[int, int | None, Json]]:
+    """Yield each document with its position and its turn in a dialogue."""
+    for position, entry in enumerate(documents):
+        if in_turns and isinstance(entry, list):
+            yield from ((position, turn, document) for turn, document in enumerate(entry))
+        else:
+            yield position, None, entry
+
+
+def _name(answers: Answers, document: Json, position: int, turn: int | None, *, in_turns: bool) -> str | None:
+    """Return the id of a document's item as text; `None`, with a fault, without one."""
+    if not isinstance(document, dict):
+        return None
+    if not isinstance(meta := document.get("meta"), dict):
+        answers.with_fault("no_meta_field_for_doc", "", position, turn)
+        return None
+    if (number := meta.get("id")) is not None:
+        return str(number)
+    if in_turns and (name := _turn(meta)) is not None:
+        return name
+    fields = "id | dialog_id, question_id" if in_turns else "id"
+    answers.with_fault("no_id_field_for_doc", fields, position, turn)
+    return None
+
+
+def _turn(meta: Mapping[str, Json]) -> str | None:
     if "dialog_id" not in meta or "question_id" not in meta:
         return None
     return f"{meta['dialog_id']}/{meta['question_id']}"

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import ItemAnswer
-from merilo.datasets import Dataset, dataset, names
-from merilo.errors import InputError, OutputError
+from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.errors import InputError, OutputError, argument
 from merilo.models.reply_answers import read_sheet
-from merilo.models.run_folder import RECORD_FILE, is_run
+from merilo.models.run_folder import RECORD_FILE, is_run, read_record
 from merilo.strict_json import Json
+from merilo.submissions.evaluation import stem_of
 
 _LONGEST_NUMBER: Final = 19
 #: The fixed date of archive members, so that the same answers give the same bytes.
@@ -22,18 +23,18 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 
 
-def pack(run: Path, out: Path) -> list[str]:
+def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Pack a folder of answers into a submission.
 
     Args:
-        run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter
-            case: records of `id` and `answer`, as `merilo.answer_tables` reads them. Files that match no
-                dataset are ignored. Or it
-            is the folder of a run, of which the first sample of each item is taken.
+        run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter case:
+            records of `id` and `answer`, as `merilo.answer_tables` reads them. Or it is the folder of a run, of which
+            the first sample of each item is taken.
         out: the archive to write.
+        own: the declarations of one's own datasets; those of a run are known.
 
     Returns:
-        The titles of the packed datasets; `unknown_files` names the files that match none.
+        The titles of the packed datasets, and the names of the files that match none.
 
     Raises:
         InputError: there is no such folder, no file of answers in it, or a file cannot be read.
@@ -41,29 +42,26 @@ def pack(run: Path, out: Path) -> list[str]:
     """
     if not run.is_dir():
         raise InputError("there is no such folder of answers", file=run)
+    asked = read_record(run).datasets.values() if is_run(run) else ()
+    declared = map(dataset, [*(record.declaration for record in asked), *own])
+    known = {**CATALOGUE, **{one.name.lower(): one for one in declared}}
     files: dict[str, Path] = {}
-    for file in sorted(run.iterdir()):
-        if file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
-            if file.stem.lower() in files:
-                other = files[file.stem.lower()].name
-                raise InputError(f"has answers to the same dataset as {other}", file=file)
-            files[file.stem.lower()] = file
+    unknown = []
+    for file in sorted(path for path in run.iterdir() if path.suffix.lower() in _SUFFIXES):
+        if (name := file.stem.lower()) in known:
+            if (other := files.setdefault(name, file)) != file:
+                raise InputError(f"has answers to the same dataset as {other.name}", file=file)
+        elif file.name != RECORD_FILE:
+            unknown.append(file.name)
     if not files:
         raise InputError(
-            "has no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'", file=run
+            "has no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'; the declaration of your own "
+            f"dataset is named with {argument('datasets', 'FILE')}",
+            file=run,
         )
-    members = {
-        dataset(name).title: _documents(dataset(name), read_sheet(file, first_sample=is_run(run)))
-        for name, file in files.items()
-    }
-    write_archive(out, members)
-    return list(members)
-
-
-def unknown_files(run: Path) -> list[str]:
-    """Return the names of files in a folder of answers that could hold answers, and match no dataset."""
-    files = (file for file in sorted(run.iterdir()) if file.suffix.lower() in _SUFFIXES)
-    return [file.name for file in files if file.stem.lower() not in names() and file.name != RECORD_FILE]
+    packed = [(known[name], read_sheet(file, first_sample=is_run(run))) for name, file in files.items()]
+    write_archive(out, {stem_of(one): _documents(one, answers) for one, answers in packed})
+    return [one.title for one, _ in packed], unknown
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
