@@ -53,15 +53,6 @@ def test_every_dataset_that_both_have_is_compared_whatever_the_order(
     assert done.json == json.loads(json.dumps(found.to_json()))
 
 
-def test_the_people_of_a_row_are_the_estimate_of_their_baseline(
-    people: tuple[Path, Path], tmp_path: Path
-) -> None:
-    row, person = merilo.compare(people[0], answers(tmp_path, "bps", tmp_path / "m.jsonl")).rows
-    content = json.loads((people[0] / "baseline.json").read_text(encoding="utf-8"))
-    assert row.people.value == content["metrics"]["acc"]["value"]
-    assert person.people.value == content["single_person"]["value"]
-
-
 def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
     people: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -404,13 +395,6 @@ def test_items_without_a_consensus_count_beside_one_person_alone(tmp_path: Path)
     found = merilo.compare(folder, model(tmp_path / "m.csv", guesses()))
     (undecided,) = [one for one in found.findings if one.code == "undecided"]
     assert [row.score.n for row in found.rows] == [40 - len(undecided.items), 40]
-
-
-def test_a_rejected_baseline_is_compared_with_a_finding(tmp_path: Path) -> None:
-    folder = study(tmp_path, "--min-votes", 3, "--max-low-agreement", "0")
-    done = command("compare", folder, model(tmp_path / "m.csv", guesses()))
-    assert done.status == 0
-    assert "the baseline is rejected, so a comparison with it is not valid" in done.err
 
 
 def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None:

@@ -24,17 +24,6 @@ def right(name: str) -> Callable[[Request], str]:
     return lambda request: known[str(request.item)]
 
 
-def test_answers_of_a_model_are_scored_and_written(tmp_path: Path) -> None:
-    backend = LocalBackend(right("lcs"))
-    result = merilo.run(backend, "lcs", out=tmp_path / "run")
-    score = result.datasets["lcs"].metrics["acc"]
-    assert (score.value, score.n) == (1.0, len(golds("lcs")))
-    assert result.is_complete
-    lines = [json.loads(line) for line in (tmp_path / "run" / "lcs.jsonl").read_text().splitlines()]
-    assert [line["answer"] for line in lines] == list(golds("lcs").values())
-    assert {line["outcome"] for line in lines} == {"answered"}
-
-
 def test_the_same_call_asks_nothing_twice_and_a_larger_limit_asks_the_rest(tmp_path: Path) -> None:
     first = LocalBackend(right("lcs"))
     merilo.run(first, "lcs", out=tmp_path, limit=3)
@@ -143,13 +132,6 @@ def test_a_dialogue_that_was_interrupted_goes_on_with_the_answers_of_before(tmp_
         tmp_path / "whole" / "rutie.jsonl"
     ).read_text()
     assert len(backend.asked) == whole.asked - 2
-
-
-def test_criteria_without_an_answer_count_as_wrong(tmp_path: Path) -> None:
-    result = merilo.run(LocalBackend(lambda request: "никак"), "ruethics", out=tmp_path)
-    found = result.datasets["ruethics"]
-    assert {score.value for score in found.metrics.values()} == {0.0}
-    assert found.outcomes.counts == {"unreadable": found.outcomes.asked}
 
 
 def test_a_closed_test_has_no_metrics_and_says_why(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """`merilo.score_programs` in the real sandbox, beside `merilo code score`."""
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,39 +43,6 @@ def test_the_dictionary_is_the_json_of_the_command(completions: Path, data: Path
     assert 0 < scored.metrics["pass@1"].value < 1
     assert "pass@5" not in scored.metrics
     assert repr(scored).startswith("pass@1 0.")
-
-
-def test_a_k_that_was_asked_for_is_refused_with_its_reason(completions: Path, data: Path) -> None:
-    scored = merilo.score_programs(completions, data=data, k=[1, 9], workers=2)
-    assert list(scored.metrics) == ["pass@1"]
-    assert "needs 9 generations of every problem" in scored.refused[9]
-    with pytest.raises(merilo.UsageError, match="k: takes whole numbers of at least 1"):
-        merilo.score_programs(completions, data=data, k=[0])
-
-
-def test_a_second_run_takes_the_verdicts_of_the_folder(completions: Path, data: Path, tmp_path: Path) -> None:
-    seen = []
-
-    @contextmanager
-    def watch(generations: int, resumed: int):
-        seen.append((generations, resumed))
-        yield lambda total, again: seen.append(total)
-
-    out = tmp_path / "out"
-    first = merilo.score_programs(completions, data=data, workers=2, out=out, watch=watch)
-    assert seen[0] == (6, 0)
-    assert seen[1:] == [6] * 6
-    assert sorted(path.name for path in out.iterdir()) == [
-        "generations.jsonl",
-        "score.json",
-        "verdicts.jsonl",
-    ]
-    assert json.loads((out / "score.json").read_text(encoding="utf-8")) == json.loads(
-        json.dumps(first.to_dict())
-    )
-    again = merilo.score_programs(completions, data=data, workers=2, out=out, watch=watch)
-    assert again.resumed == first.programs
-    assert again.metrics["pass@1"].value == first.metrics["pass@1"].value
 
 
 def test_errors_name_arguments_and_not_flags(data: Path, tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
 """Gold answers of files, tables and solvers, joined to the items of a pool."""
 
-import csv
 import json
 from importlib.resources import files
 from pathlib import Path
-from random import Random
 
 import polars as pl
 import pytest
 from command import merilo
 from exports import row, toloka, written
 from gold_files import entry, golds, pool, split, table
+from hypothesis import given
+from hypothesis import strategies as st
 
 from merilo.datasets import dataset, names
 from merilo.datasets.solvers import SOLVERS
@@ -272,6 +272,15 @@ def test_rows_that_differ_in_what_the_pool_does_not_show_are_refused(tmp_path: P
         assert ("another gold answer ('B', not 'A')" in said) == (answers == "AB")
 
 
+def test_questions_about_one_text_that_the_pool_does_not_tell_apart_are_refused(tmp_path: Path) -> None:
+    """Even where their gold answers are equal: the criteria of ethics depend on the question."""
+    ethics = dataset("ruethics")
+    outputs = dict.fromkeys(ethics.answer.criteria, "1")
+    rows = [entry(n, outputs, {"question": name}, text="t") for n, name in enumerate(("correct", "good"))]
+    with pytest.raises(DataError, match=r"differ in meta\.question, .*: add a column 'question'"):
+        read_gold(split(tmp_path / "t.json", rows), pool(text=["t"]), form=ethics.answer, dataset=ethics)
+
+
 def test_rows_that_nobody_was_asked_may_be_ambiguous(tmp_path: Path) -> None:
     rows = [entry(n, "AB"[n], question="q", context=f"c{n}") for n in range(2)]
     path = split(tmp_path / "t.json", [*rows, entry(3, "A", question="other", context="c")])
@@ -315,63 +324,42 @@ def test_another_dataset_with_the_same_ids_is_refused(tmp_path: Path) -> None:
         read_gold(path, pool(id=[str(n) for n in range(5)], question=[f"q{n}" for n in range(5)]))
 
 
-_VALUES = (
-    "a", "b", "", "1", "1.0", "q1", "q2", "None", "x;y", "\x1f", "\n", "ё", None, True, 1, 2.5, 10**400, [], ["a"], {},
-    {"x": 1}, {"id": 3},
+RECORDS = st.dictionaries(
+    st.sampled_from(
+        ["question", "inputs", "outputs", "meta", "id", "gold", "label", "answer", "instruction", "row", "item", "at",
+         "INPUT:question", "OUTPUT:question", "input_row", "correct", "data"]
+    ),
+    st.sampled_from(
+        ["a", "b", "", "1", "1.0", "q1", "None", "x;y", "\x1f", "\n", "ё", None, True, 1, 2.5, 10**400, [], ["a"], {},
+         {"x": 1}, {"id": 3}]
+    ),
+    min_size=1,
+    max_size=6,
 )  # fmt: skip
-_KEYS = (
-    "question", "inputs", "outputs", "meta", "id", "gold", "label", "answer", "instruction", "row", "item", "at", "idx",
-    "INPUT:question", "OUTPUT:question", "input_row", "correct", "data",
-)  # fmt: skip
-_FIELDS = ("question", "text", "input_item", "input_row", "id", "idx", "gold", "picture", "inputs", "data")
+SHOWN = st.sampled_from(["question", "text", "input_item", "input_row", "id", "gold", "inputs", "data"])
 
 
-def _written(random: Random, folder: Path) -> Path:
-    records = [
-        {key: random.choice(_VALUES) for key in random.sample(_KEYS, random.randint(1, 6))}
-        for _ in range(random.randint(1, 5))
-    ]
-    form = random.choice(("json", "jsonl", "csv"))
-    path = folder / f"gold.{form}"
-    if form == "json":
-        path.write_text(json.dumps({"data": records}), encoding="utf-8")
-    elif form == "jsonl":
-        path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    else:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            columns = random.sample(_KEYS, random.randint(1, 6))
-            writer.writerow(columns)
-            writer.writerows([random.choice(_VALUES) for _ in columns] for _ in records)
-    return path
-
-
-def _items(random: Random) -> pl.DataFrame:
-    fields = random.sample(_FIELDS, random.randint(1, 3))
-    texts = ("a", "b", "1", "q1", "q2", "3", None)
-    rows = sorted({tuple(random.choice(texts) for _ in fields) for _ in range(4)}, key=str)
-    items = pl.DataFrame(rows, schema=dict.fromkeys(fields, pl.String), orient="row")
-    return items.with_row_index("item", offset=1)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_any_file_gives_items_or_a_sentence(tmp_path: Path, seed: int) -> None:
-    random = Random(seed)
-    joined, refused = 0, []
-    for _ in range(60):
-        path, items = _written(random, tmp_path), _items(random)
-        try:
-            gold = read_gold(path, items, answer=random.choice(("", "label")))
-        except MeriloError as error:
-            refused.append(str(error))
-            continue
-        joined += 1
-        assert list(gold.items) == gold.answers["item"].to_list()
-        assert len({item.id for item in gold.items.values()}) == len(gold.items)
-        assert gold.answers["id"].drop_nulls().is_unique().all()
-        assert sorted([*gold.items, *gold.without_gold]) == items["item"].to_list()
-    assert joined
-    assert not any("\n" in message for message in refused)
+@given(
+    st.lists(RECORDS, min_size=1, max_size=5), st.lists(SHOWN, min_size=1, max_size=3, unique=True), st.data()
+)
+def test_any_records_give_items_or_a_sentence(
+    records: list[dict[str, object]], fields: list[str], data: st.DataObject
+) -> None:
+    texts = st.tuples(*(st.sampled_from(["a", "b", "1", "q1", "3", None]) for _ in fields))
+    rows = data.draw(st.lists(texts, min_size=1, max_size=4, unique=True))
+    columns = zip(*rows, strict=True)
+    try:
+        gold = read_gold(records, pool(**dict(zip(fields, map(list, columns), strict=True))))
+    except MeriloError as error:
+        refused = error
+        gold = None
+    if gold is None:
+        assert "\n" not in str(refused)
+        return
+    assert list(gold.items) == gold.answers["item"].to_list()
+    assert len({item.id for item in gold.items.values()}) == len(gold.items)
+    assert gold.answers["id"].drop_nulls().is_unique().all()
+    assert sorted([*gold.items, *gold.without_gold]) == [*range(1, len(rows) + 1)]
 
 
 def test_a_solver_gives_items_by_the_pools_numbers() -> None:

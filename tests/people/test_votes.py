@@ -49,13 +49,6 @@ def test_numbers_and_texts_are_encoded_alike() -> None:
     assert numbers.votes.item.tolist() == texts.votes.item.tolist() == [1, 0, 1]
 
 
-def test_labels_that_nobody_gave_can_be_known() -> None:
-    encoding = encode(["q"], ["ann"], ["B"], known_labels=["A", "B", "C"])
-    assert encoding.labels.to_list() == ["A", "B", "C"]
-    assert encoding.votes.labels == 3
-    assert encoding.votes.label.tolist() == [1]
-
-
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(UsageError, match="differ in length"):
         encode(["q"], ["ann", "bob"], ["A", "B"])

@@ -5,8 +5,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-import polars as pl
-import pytest
 from command import merilo, merilo_once
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,15 +79,6 @@ def test_the_cascade_is_what_its_words_say(
         assert (label, "MOST" if name in {"MAJORITY", "PLURALITY"} else name) == (expected, way)
 
 
-#: pool -> all agree, most votes, skill, the three most skilled, GLAD
-WORKED_THROUGH = {
-    "bps": (78, 22, 0, 0, 0),
-    "lcs": (22, 58, 15, 0, 5),
-    "rwsd": (137, 122, 1, 0, 0),
-    "ruworldtree": (356, 155, 11, 2, 1),
-}
-
-
 def made(pools: Path, pool: str, *options: object):
     files = sorted((pools / pool).glob("*.tsv"))
     known = ["--dataset", pool] if pool in {"bps", "lcs"} else []
@@ -99,57 +88,12 @@ def made(pools: Path, pool: str, *options: object):
     )
 
 
-@pytest.mark.parametrize("pool", WORKED_THROUGH)
-def test_the_cascade_is_the_default_and_leaves_no_item_out(pools: Path, pool: str) -> None:
-    found = made(pools, pool).json
-    ways = found["resolved_by"]
-    most = ways["majority"] - ways["unanimous"]
-    assert (ways["unanimous"], most, ways["skill"], ways["top_skill"], ways["glad"]) == WORKED_THROUGH[pool]
-    assert ways["unresolved"] == 0
-    assert found["items"]["consensus"] == found["items"]["total"]
-    assert found["provenance"]["parameters"]["resolve"] == "cascade"
-
-
-def test_the_figure_of_lcs_moves_from_070_to_056_and_both_are_said(pools: Path) -> None:
-    outcome = made(pools, "lcs")
-    assert outcome.status == 1, "46 of 100 items have no majority, however they were resolved"
-    accuracy = outcome.json["metrics"]["acc"]
-    assert (accuracy["value"], accuracy["n"]) == (0.56, 100)
-    alone = outcome.json["by_majority_alone"]["acc"]
-    assert (round(alone["value"], 4), alone["n"]) == (0.7037, 54)
-    table = merilo("baseline", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs").out
-    assert "0.704" in table
-
-
 def test_without_a_file_of_skills_the_accuracy_on_controls_breaks_ties(pools: Path) -> None:
     found = merilo("baseline", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs", "--json", "-").json
     ways = found["resolved_by"]
     assert ways["majority"] == 80
     assert ways["skill"] > 0
     assert ways["unresolved"] == 0
-
-
-@pytest.fixture(scope="module")
-def by_votes(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of RuWorldTree's baseline with the default way of resolving items."""
-    folder = tmp_path_factory.mktemp("votes") / "out"
-    assert made(pools, "ruworldtree", "--out", folder).status == 0
-    return folder
-
-
-@pytest.mark.parametrize(("aggregator", "way"), [("dawid-skene", "dawid_skene"), ("glad", "glad")])
-def test_a_model_may_decide_every_item(
-    pools: Path, by_votes: Path, tmp_path: Path, aggregator: str, way: str
-) -> None:
-    outcome = made(pools, "ruworldtree", "--aggregator", aggregator, "--out", tmp_path / "out")
-    found = outcome.json
-    assert found["resolved_by"][way] == 525
-    tables = [pl.read_csv(folder / "consensus.csv") for folder in (tmp_path / "out", by_votes)]
-    assert (tables[0]["label"] == tables[1]["label"]).mean() > 0.95
-    people = pl.read_csv(tmp_path / "out" / "annotators.csv", schema_overrides={"annotator": pl.String})
-    column = "ability" if aggregator == "glad" else "expected_accuracy"
-    judged = people.filter(~pl.col("excluded") & (pl.col("controls") >= 5))
-    assert judged.select(pl.corr(column, "control_accuracy")).item() > 0.3
 
 
 def test_ties_can_go_to_glad_at_once_and_the_published_procedure_is_one_option_away(pools: Path) -> None:

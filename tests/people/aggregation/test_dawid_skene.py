@@ -205,17 +205,6 @@ def test_the_weighted_median_of_ordered_labels_is_more_exact_and_closer_than_the
     assert error < -0.05
 
 
-def test_running_out_of_iterations_is_said() -> None:
-    rng = np.random.default_rng(0)
-    item, annotator = np.divmod(np.arange(500), 5)
-    votes = Votes(item, annotator, rng.integers(0, 3, 500), 100, 5, 3)
-    short, long = dawid_skene(votes, iterations=3).fit, dawid_skene(votes).fit
-    assert (short.converged, short.iterations) == (False, 3)
-    assert long.converged
-    assert long.log_likelihood[:3] == short.log_likelihood
-    assert long.log_likelihood[-1] - long.log_likelihood[-2] < 1e-8 * 500
-
-
 def test_many_labels_are_refused() -> None:
     n = 100_000
     free = Votes(np.arange(n), np.zeros(n, dtype=int), np.arange(n), n, 1, n)

@@ -46,3 +46,12 @@ def test_wrong_parameters_are_refused(model: Model) -> None:
     votes = Votes(*np.array([[0, 1], [0, 1], [0, 1]]), 2, 2, 2)
     with pytest.raises(UsageError, match="at least 1 iteration"):
         model(votes, iterations=0)
+
+
+@pytest.mark.parametrize("model", [dawid_skene, glad])
+def test_the_objective_never_falls_and_running_out_of_iterations_is_said(model: Model) -> None:
+    votes, *_ = glad_votes(2, items=100, annotators=10, labels=3, overlap=5)
+    short, long = model(votes, iterations=3).fit, model(votes).fit
+    assert (short.converged, len(short.log_likelihood), long.converged) == (False, 3, True)
+    assert long.log_likelihood[-1] > short.log_likelihood[-1]
+    assert (np.diff(long.log_likelihood) >= 0).all()
