@@ -33,8 +33,8 @@ def test_a_split_file_gives_its_items_unchanged(tmp_path: Path, form: str) -> No
     gold = read_gold(path, pool(question=["q2", "q 1", "q3"]))
     assert golds(gold) == ["B", "A"]
     assert gold.answers["id"].to_list() == ["9", "7"]
-    assert gold.without_gold == (3,)
-    assert gold.column == "outputs"
+    assert gold.facts.items_without_gold == (3,)
+    assert gold.facts.column == "outputs"
     first = gold.items[2]
     assert (first.id, first.instruction, first.inputs, first.outputs) == (
         7,
@@ -62,7 +62,7 @@ def test_criteria_without_a_choice_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="virtue, law; choose one of them with gold_column"):
         read_gold(path, pool(text=["t"]))
     chosen = read_gold(path, pool(text=["t"]), answer="law")
-    assert (golds(chosen), chosen.column, chosen.items[1].outputs) == (["0"], "outputs.law", "0")
+    assert (golds(chosen), chosen.facts.column, chosen.items[1].outputs) == (["0"], "outputs.law", "0")
 
 
 def test_turns_of_a_dialogue_are_known_by_both_numbers(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_pool_of_every_dataset_gets_its_items_from_the_split_file(name: str) -
     if name == "ruethics":  # one text is asked about three times, and only this tells the questions apart
         texts["question"] = [str(item.meta["question"]) for item in items]
     gold = read_gold(path, pool(**texts), answer="answer", form=dataset(name).answer)
-    assert gold.without_gold == ()
+    assert gold.facts.items_without_gold == ()
     assert [gold.items[number] for number in range(1, len(items) + 1)] == items
 
 
@@ -166,7 +166,7 @@ TABLES = {
 def test_a_table_joins_by_ids_or_fields_of_equal_names(tmp_path: Path, case: str) -> None:
     content, fields, how, expected = TABLES[case]
     gold = read_gold(table(tmp_path / "g.csv", content), pool(**fields), **how)
-    assert (golds(gold), gold.column, [item.id for item in gold.items.values()]) == expected
+    assert (golds(gold), gold.facts.column, [item.id for item in gold.items.values()]) == expected
 
 
 REFUSED = {
@@ -196,14 +196,14 @@ def test_an_input_of_the_split_is_no_right_answer(tmp_path: Path) -> None:
     """The pool does not show the field 'answer', which is a part of the question."""
     path = split(tmp_path / "t.json", [entry(1, "A", question="q1", answer="is it so?")])
     gold = read_gold(path, pool(question=["q1"]), answer="answer")
-    assert (golds(gold), gold.column) == (["A"], "outputs")
+    assert (golds(gold), gold.facts.column) == (["A"], "outputs")
 
 
 def test_nan_of_a_parquet_file_is_an_empty_cell(tmp_path: Path) -> None:
     path = tmp_path / "g.parquet"
     pl.DataFrame({"question": ["q1", "q2"], "gold": [1.0, float("nan")]}).write_parquet(path)
     gold = read_gold(path, pool(question=["q1", "q2"]))
-    assert (golds(gold), gold.without_gold) == (["1.0"], (2,))
+    assert (golds(gold), gold.facts.items_without_gold) == (["1.0"], (2,))
 
 
 # Files that cannot be read
@@ -285,7 +285,7 @@ def test_rows_that_nobody_was_asked_may_be_ambiguous(tmp_path: Path) -> None:
     rows = [entry(n, "AB"[n], question="q", context=f"c{n}") for n in range(2)]
     path = split(tmp_path / "t.json", [*rows, entry(3, "A", question="other", context="c")])
     gold = read_gold(path, pool(question=["other"]))
-    assert (golds(gold), gold.unused) == (["A"], (1, 2))
+    assert (golds(gold), gold.facts.rows_without_item) == (["A"], (1, 2))
 
 
 def test_a_field_of_meta_that_the_pool_shows_tells_rows_apart(tmp_path: Path) -> None:
@@ -359,13 +359,13 @@ def test_any_records_give_items_or_a_sentence(
     assert list(gold.items) == gold.answers["item"].to_list()
     assert len({item.id for item in gold.items.values()}) == len(gold.items)
     assert gold.answers["id"].drop_nulls().is_unique().all()
-    assert sorted([*gold.items, *gold.without_gold]) == [*range(1, len(rows) + 1)]
+    assert sorted([*gold.items, *gold.facts.items_without_gold]) == [*range(1, len(rows) + 1)]
 
 
 def test_a_solver_gives_items_by_the_pools_numbers() -> None:
     gold = solved_gold(pool(string1=["ABC"], string2=["BC"]), SOLVERS["lcs"], "lcs")
     assert golds(gold) == ["2"]
-    assert gold.column is None
+    assert gold.facts.column is None
     item = gold.items[1]
     assert (item.id, item.inputs, item.outputs) == (1, {"string1": "ABC", "string2": "BC"}, "2")
 
@@ -374,8 +374,8 @@ def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
     items = pool(idx=[*"123456"], inputs=["4 / 2 = ", "1 / 2 = ", "1 / 0 = ", "x", "1 / 3 = ", "7 - 9 = "])
     gold = solved_gold(items, SOLVERS["rumultiar"], "rumultiar")
     assert golds(gold) == ["2", "-2"]
-    assert gold.unsolved == (2, 3, 4, 5)
-    assert gold.without_gold == ()
+    assert gold.facts.unsolved == (2, 3, 4, 5)
+    assert gold.facts.items_without_gold == ()
     assert sorted(gold.items) == [1, 6]
 
 

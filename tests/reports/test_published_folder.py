@@ -133,7 +133,7 @@ def test_one_changed_answer_names_the_values_that_moved(hb: Path) -> None:
     lines[place] = lines[place].replace(",B,", ",A,", 1)
     path.write_text("".join(lines))
     moved = names(merilo.verify(hb))
-    assert {"raw/responses.csv", "agreement.krippendorff_alpha", "consensus.csv, 4, answers"} <= moved
+    assert {"raw/responses.csv", "agreement.krippendorff_alpha", "consensus.csv.4.answers"} <= moved
     assert "cost.total" not in moved
 
 

@@ -21,7 +21,6 @@ from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pool_items import ItemClusters
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.row import Row
-from merilo.baselines.signal_counts import PersonSignals
 from merilo.baselines.study_input import ArmInput, StudyInput
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, UsageError
@@ -32,7 +31,8 @@ from merilo.people.agreement import Agreement
 from merilo.people.controls import ControlItem
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
-from merilo.people.gold import Gold
+from merilo.people.gold import Gold, GoldRecord
+from merilo.people.signals import PersonSignals
 from merilo.people.spelling import Merged
 from merilo.records import Number, Object, Record
 from merilo.responses import Responses
@@ -41,7 +41,6 @@ from merilo.strict_json import Json
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.baseline_tables import DoubtfulItems
     from merilo.reports.comparison import ModelSections
     from merilo.reports.table import Form
 
@@ -119,18 +118,6 @@ class AgreementRecord(Agreement):
     max_low_agreement: float | None = None
     min_votes: int | str | None = None
     votes_needed: dict[int, int] = {}
-
-
-class GoldRecord(Record):
-    """Where the gold answers come from, and the items and rows without their counterpart."""
-
-    source: str = ""
-    column: str | None = None
-    matched: int = 0
-    items_without_gold: tuple[int, ...] = ()
-    unsolved: tuple[int, ...] = ()
-    rows_without_item: tuple[int, ...] = ()
-    withheld: bool = False
 
 
 class Controls(Record):
@@ -257,7 +244,7 @@ class Evidence(Cleaned):
         scorer: scores a consensus of this study; `None` without gold.
         controls: the control items with their answers; see `controls.control_items`.
         cost: money and time.
-        doubtful: the doubtful items; `None` if they were not checked.
+        doubtful: the doubtful items, see `baseline_tables.doubtful_items`; `None` if they were not checked.
     """
 
     study: StudyInput
@@ -270,7 +257,7 @@ class Evidence(Cleaned):
     scorer: ConsensusScorer | None
     controls: tuple[ControlItem, ...]
     cost: Cost
-    doubtful: DoubtfulItems | None = None
+    doubtful: pl.DataFrame | None = None
 
     @property
     def used(self) -> pl.DataFrame:
@@ -377,8 +364,7 @@ class Baseline(Record):
     @property
     def doubtful(self) -> pl.DataFrame | None:
         """Return the doubtful items, the most probably wrong gold first; `None` if they were not checked."""
-        checked = self.evidence.doubtful
-        return checked.table if checked else None
+        return self.evidence.doubtful
 
     @property
     def beside_models(self) -> ModelSections | None:
@@ -393,18 +379,13 @@ class Baseline(Record):
         baseline._models = sections
         return baseline
 
-    def with_plan(self, files: Mapping[str, bytes], platform: str | None) -> Baseline:
-        """Return the baseline of a study, with the files of its plan and the platform that collected its answers."""
-        record = self.provenance
-        if record and platform:
-            record = record.model_copy(update={"parameters": {**record.parameters, "platform": platform}})
+    def with_plan(self, files: Mapping[str, bytes], platform: str | None, command: str) -> Baseline:
+        """Return the baseline with its plan's files, the platform of its answers, the command that repeats it."""
+        record = self.provenance or Provenance()
+        parameters = {**record.parameters, **({"platform": platform} if platform else {})}
+        record = record.model_copy(update={"parameters": parameters, "command": command})
         study = replace(self.evidence.study, plan=files, provenance=record)
         return self._changed({"provenance": record}, study)
-
-    def with_command(self, command: str) -> Baseline:
-        """Return the baseline with another command in its provenance, one that gives the same result."""
-        record = (self.provenance or Provenance()).model_copy(update={"command": command})
-        return self._changed({"provenance": record}, replace(self.evidence.study, provenance=record))
 
     def _changed(self, fields: Mapping[str, object], study: StudyInput) -> Baseline:
         """Return the baseline with other fields, and with the study that has the same."""

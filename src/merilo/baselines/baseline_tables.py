@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
+from merilo.baselines.baseline import Baseline, Doubts, Evidence
 from merilo.baselines.crowd import crowd_of
 from merilo.datasets.rendering import render
 from merilo.people.aggregation import Consensus, Resolution
@@ -21,7 +21,6 @@ from merilo.responses import answer_cost, answer_seconds
 from merilo.statistics.crossed import LEAST_ANNOTATORS
 
 if TYPE_CHECKING:
-    from merilo.baselines.baseline import Baseline, Evidence
     from merilo.baselines.model_answers import RunDataset
 
 #: The columns of the table; the item's input fields follow `id`.
@@ -43,7 +42,7 @@ COLUMNS: Final = (
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
 )  # fmt: skip
 
-#: The columns that only the table of doubtful items has; see `DoubtfulItems`.
+#: The columns that only the table of doubtful items has; see `doubtful_items`.
 DOUBTS: Final = ("consensus", "gold_wrong", "typing_errors", "reliable", "unreliable")
 
 #: Names reserved for this table and that of doubtful items; an input field with one of them is renamed.
@@ -153,25 +152,11 @@ _MOST_CHOICES: Final = 5
 _OF_CHOICES: Final = frozenset({"notation", "case", "layout", "alphabet"})
 
 
-@dataclass(frozen=True, slots=True)
-class DoubtfulItems:
-    """The doubtful items of a baseline.
-
-    Attributes:
-        table: one row for each item, the most probably wrong gold first: `item`, `id`, the input fields, `gold`,
-            `consensus`, `gold_wrong` (the probability), `answers` (counted), `typing_errors` (the kinds among
-            them, keys of `TYPING_ERRORS`), and the item's annotators who agree with the others elsewhere
-            (`reliable`) or do not (`unreliable`).
-        golds: how many gold answers were checked, those of control items among them.
-        typing_errors: kind of typing error -> how many answers to items with gold.
-    """
-
-    table: pl.DataFrame
-    golds: int
-    typing_errors: Mapping[str, int]
+#: How many doubtful items the record names.
+MOST_DOUBTFUL: Final = 20
 
 
-def doubtful_items(evidence: Evidence) -> DoubtfulItems | None:
+def doubtful_items(evidence: Evidence) -> tuple[pl.DataFrame, Doubts] | None:
     """Find the items whose consensus is not the gold answer, or whose gold answer is probably wrong.
 
     The probability is from all answers to items and control items, weighted by the annotators' abilities. Consensus,
@@ -179,8 +164,11 @@ def doubtful_items(evidence: Evidence) -> DoubtfulItems | None:
     answers to other items or, if these are known, to other datasets.
 
     Returns:
-        The items; `None` without gold, with fewer than three annotators or very many answers, for programs, and if a
-        gold answer is not one text that an answer can be compared with.
+        One row for each item, the most probably wrong gold first: `item`, `id`, the input fields, `gold`, `consensus`,
+        `gold_wrong` (the probability), `answers` (counted), `typing_errors` (the kinds among them, keys of
+        `TYPING_ERRORS`), and the item's annotators who agree with the others elsewhere (`reliable`) or do not
+        (`unreliable`); and their record. `None` without gold, with fewer than three annotators or very many answers,
+        for programs, and if a gold answer is not one text that an answer can be compared with.
     """
     used = evidence.used.select("item", pl.col("respondent").alias("annotator"), "answer")
     gold, form = evidence.gold, evidence.declaration.answer
@@ -216,7 +204,13 @@ def doubtful_items(evidence: Evidence) -> DoubtfulItems | None:
         *("answers", "typing_errors", "reliable", "unreliable"),
     ).join(asked, on="item", how="left", maintain_order="left")
     table = table.select("item", "id", *fields, pl.exclude("item", "id", *fields))
-    return DoubtfulItems(table, golds.height, dict(counts.iter_rows()))
+    doubts = Doubts(
+        golds=golds.height,
+        items=table.height,
+        gold_wrong=dict(table.head(MOST_DOUBTFUL).select("id", "gold_wrong").iter_rows()),
+        typing_errors=dict(counts.iter_rows()),
+    )
+    return table, doubts
 
 
 def _golds(evidence: Evidence) -> pl.DataFrame:

@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.baselines.pool_items import ItemClusters
 from merilo.datasets.declaration import Dataset, undeclared, with_metric
 from merilo.errors import UsageError, argument
-from merilo.items import Item, ItemId
+from merilo.items import Item
 from merilo.metrics.answers import Given
 from merilo.metrics.metric import Score
 from merilo.metrics.registry import NAMES, is_metric
@@ -21,7 +20,7 @@ from merilo.metrics.worth import Worth, item_points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.votes import Encoding, Votes
+from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
@@ -35,39 +34,13 @@ class ConsensusScorer:
         dataset: the declaration.
         items: the items with gold, identified by their numbers in the pool.
         codes: shape (items,), the codes of these items in the pool's votes.
-        labels: the labels' texts by code.
-        clusters: mapping from item number to the code of its cluster; `None` if items are independent.
+        labels: the labels' texts by code, those too that nobody gave; see `PoolVotes`.
     """
 
     dataset: Dataset
     items: tuple[Item, ...]
     codes: NDArray[np.int64]
     labels: tuple[str, ...]
-    clusters: Mapping[ItemId, int] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        encoding: Encoding,
-        gold: Mapping[int, Item],
-        clusters: Mapping[ItemId, int] | None = None,
-        composed: Sequence[str] = (),
-    ) -> ConsensusScorer:
-        """Build the scorer from the items with gold and the encoded votes.
-
-        Args:
-            dataset: the declaration.
-            encoding: the pool's votes; its items are numbers.
-            gold: mapping from item number to the item with its gold answer.
-            clusters: mapping from item number to the code of its cluster; by default, items are independent.
-            composed: labels that nobody gave but a consensus may have; see `PoolVotes`.
-        """
-        numbers = [int(number) for number in encoding.items]
-        known = [(code, number) for code, number in enumerate(numbers) if number in gold]
-        items = tuple(replace(gold[number], id=number) for _, number in known)
-        codes = np.array([code for code, _ in known], dtype=np.int64)
-        return cls(dataset, items, codes, (*map(str, encoding.labels), *composed), clusters)
 
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """Return the consensus as answers by item; items without a label are left out."""
@@ -80,8 +53,8 @@ class ConsensusScorer:
         }
 
     def scores(self, consensus: Consensus) -> Scores:
-        """Compute all metrics of a consensus, each with its interval over items."""
-        return score(self.dataset, self.items, self.answers(consensus), clusters=self.clusters)
+        """Compute all metrics of a consensus."""
+        return score(self.dataset, self.items, self.answers(consensus))
 
     def main_scores(self, consensus: Consensus) -> dict[str, Score]:
         """Compute the declared metrics only; metrics that cannot be computed are left out.
@@ -94,7 +67,7 @@ class ConsensusScorer:
         if self.dataset.answer.kind == "criteria":
             return dict(self.scores(consensus).extra)
         only = replace(self.dataset, extra=None, cluster=None)
-        return dict(score(only, self.items, answers, clusters=self.clusters).main)
+        return dict(score(only, self.items, answers).main)
 
     def on(self, numbers: Collection[int]) -> ConsensusScorer:
         """Return the scorer restricted to the items with these numbers."""
@@ -234,9 +207,7 @@ def declared(dataset: Dataset | None, settings: Settings) -> Dataset:
     return plain if settings.metric is None else with_metric(plain, settings.metric)
 
 
-def consensus_scorer(
-    dataset: Dataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
-) -> ConsensusScorer | None:
+def consensus_scorer(dataset: Dataset, pool: PoolVotes, gold: Gold | None) -> ConsensusScorer | None:
     """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
     if gold is None or gold.withheld or dataset.rated:
         return None
@@ -244,8 +215,13 @@ def consensus_scorer(
     if dataset.answer.kind in _LABELS:
         texts = gold.answers.select("item", "gold").iter_rows()
         items = {number: replace(items[number], outputs=text) for number, text in texts}
-    grouped = clusters.for_scores(items) if clusters else None
-    return ConsensusScorer.of(dataset, pool.everyone, items, grouped, pool.composed)
+    known = {code: int(number) for code, number in enumerate(pool.everyone.items) if number in items}
+    return ConsensusScorer(
+        dataset,
+        tuple(replace(items[number], id=number) for number in known.values()),
+        np.array([*known], dtype=np.int64),
+        tuple(pool.labels),
+    )
 
 
 def without_scorer(dataset: Dataset, gold: Gold | None) -> dict[str, str]:

@@ -24,7 +24,7 @@ from merilo.metrics.worth import Worth
 from merilo.people.aggregation import Consensus
 from merilo.people.agreement import alpha_estimate, on_scale
 from merilo.people.decision import PoolVotes, counts_of, verdicts
-from merilo.people.gold import Gold
+from merilo.people.gold import Gold, GoldRecord
 from merilo.people.influence import by_cluster, consensus_influence, drawn_answer, person_influence
 from merilo.people.votes import Votes
 from merilo.responses import Responses
@@ -293,7 +293,8 @@ def verdict_gold(responses: Responses) -> Gold:
         int(row["item"]): Item(row["item"], "", {name: row[name] or "" for name in responses.fields}, PASSED)
         for row in items.iter_rows(named=True)
     }
-    return Gold(answers, "scores in the files", items=items_of)
+    facts = GoldRecord(source="scores in the files", column=None, matched=answers.height)
+    return Gold(answers, facts, items=items_of)
 
 
 def estimate_programs(pool: PoolVotes, scorer: ConsensusScorer) -> Estimates:

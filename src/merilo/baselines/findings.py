@@ -295,19 +295,19 @@ def _fast_answers(evidence: Evidence) -> Iterator[Finding]:
 
 def _joined_gold(evidence: Evidence) -> Iterator[Finding]:
     """Say that gold answers were joined on names that differ: the reader must know that they are the same."""
-    if evidence.gold and evidence.gold.joined:
-        field, column = evidence.gold.joined
+    if evidence.gold and evidence.gold.facts.joined:
+        field, column = evidence.gold.facts.joined
         text = Text(
             "gold answers are joined by the column {column} of {file}, whose values are those of {field} in the pool",
             column=column,
-            file=evidence.gold.source,
+            file=evidence.gold.facts.source,
             field=field,
         )
         yield Finding(code="gold_joined", sentence=text)
 
 
 def _without_gold(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.gold and (numbers := evidence.gold.without_gold):
+    if evidence.gold and (numbers := evidence.gold.facts.items_without_gold):
         text = Text(
             "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not "
             "scored ({n:item|items} {numbers})",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,15 +22,13 @@ from merilo.baselines.baseline import (
     Cleaned,
     Controls,
     Decided,
-    Doubts,
     Evidence,
-    GoldRecord,
     HumanBenchmark,
     ItemCounts,
     ResolvedBy,
     ResponseCounts,
 )
-from merilo.baselines.baseline_tables import DoubtfulItems, consensus_table, doubtful_items
+from merilo.baselines.baseline_tables import consensus_table, doubtful_items
 from merilo.baselines.consensus_scorer import (
     ConsensusScorer,
     consensus_scorer,
@@ -54,7 +52,6 @@ from merilo.baselines.people_table import people_table
 from merilo.baselines.pool_items import field_tables, find_clusters, with_clusters
 from merilo.baselines.population import estimate_dataset
 from merilo.baselines.provenance import provenance
-from merilo.baselines.signal_counts import count_signals
 from merilo.baselines.study_input import StudyInput
 from merilo.datasets.declaration import Dataset, declaration_json, scored_elsewhere
 from merilo.errors import DataError, UsageError
@@ -73,8 +70,8 @@ from merilo.people.decision import (
     with_parts,
     with_passed,
 )
-from merilo.people.gold import Gold
 from merilo.people.peers import agreement_with_others
+from merilo.people.signals import count_signals
 from merilo.people.spelling import same_answers, settle
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -96,6 +93,7 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
         judged = declaration.judged
         estimates = estimate_programs(pool, scorer) if judged else estimate_metrics(evidence, scorer)
     findings = findings_of(evidence)
+    table, doubts = doubtful_items(evidence) or (None, None)
     baseline = Baseline(
         dataset=study.dataset.name if study.dataset else None,
         status=status_of(evidence, findings),
@@ -113,14 +111,14 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
         agreement=_agreement(evidence),
         cost=evidence.cost,
         declaration=declaration_json(declaration),
-        gold=None if evidence.gold is None else _gold(evidence.gold),
-        doubtful=None if evidence.doubtful is None else _doubts(evidence.doubtful),
+        gold=evidence.gold.facts if evidence.gold else None,
+        doubtful=doubts,
         people=people_table(evidence),
         provenance=study.provenance or provenance("merilo baseline", [], evidence.settings.parameters()),
         **_only_some(evidence),
     )
     baseline = baseline.model_copy(update={"human_benchmark": _human_benchmark(baseline, evidence.settings)})
-    baseline._evidence = evidence
+    baseline._evidence = replace(evidence, doubtful=table)
     return baseline.beside(study.arm or PEOPLE, others)
 
 
@@ -131,8 +129,8 @@ def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
     annotators = judge(answers, study, settings)
     pool = count_votes(answers, annotators, dataset, settings)
     decided = decide_items(pool, answers.items, dataset, settings)
-    scorer = consensus_scorer(dataset, pool, answers.gold, answers.clusters)
-    evidence = Evidence(
+    scorer = consensus_scorer(dataset, pool, answers.gold)
+    return Evidence(
         **{part.name: getattr(answers, part.name) for part in fields(answers)},
         study=study,
         settings=settings,
@@ -147,7 +145,6 @@ def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
         ),
         cost=cost(answers.responses, settings.currency),
     )
-    return replace(evidence, doubtful=doubtful_items(evidence))
 
 
 def declaration_of(study: StudyInput, settings: Settings) -> tuple[Settings, Dataset]:
@@ -317,10 +314,6 @@ def agreement_of(pool: PoolVotes, settings: Settings, *, no_agreement: bool = Fa
     return measure(counted, settings.level, values)
 
 
-#: How many doubtful items the record names.
-MOST_DOUBTFUL: Final = 20
-
-
 def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
     """Return how many items were resolved in each way.
 
@@ -431,26 +424,4 @@ def _agreement(evidence: Evidence) -> AgreementRecord:
         max_low_agreement=settings.max_low_agreement,
         min_votes=settings.min_votes,
         votes_needed=dict(decided.votes_needed),
-    )
-
-
-def _gold(gold: Gold) -> GoldRecord:
-    return GoldRecord(
-        source=gold.source,
-        column=gold.column,
-        matched=gold.answers.height,
-        items_without_gold=gold.without_gold,
-        unsolved=gold.unsolved,
-        rows_without_item=gold.unused,
-        **({"withheld": True} if gold.withheld else {}),
-    )
-
-
-def _doubts(checked: DoubtfulItems) -> Doubts:
-    first = checked.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
-    return Doubts(
-        golds=checked.golds,
-        items=checked.table.height,
-        gold_wrong=dict(first.iter_rows()),
-        typing_errors=dict(checked.typing_errors),
     )

@@ -16,7 +16,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import Item, ItemId, laid_open, named_field
+from merilo.items import Item, laid_open, named_field
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold, is_id
 from merilo.records import Record
@@ -59,15 +59,6 @@ class ItemClusters(Record):
             return None
         members = [self.code.get(number, _alone(number)) for number in numbers]
         return np.unique(members, return_inverse=True)[1].astype(np.int32)
-
-    def for_scores(self, numbers: Iterable[int]) -> dict[ItemId, int] | None:
-        """Map item numbers to clusters for `merilo.metrics.scoring.score`; `None` if items are independent.
-
-        The turns of a single dialogue are one cluster, because metrics have their own intervals over its turns.
-        """
-        if not self.code:
-            return None
-        return {number: 0 if self.block else self.code.get(number, _alone(number)) for number in numbers}
 
 
 def find_clusters(

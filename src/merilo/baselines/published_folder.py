@@ -89,7 +89,7 @@ def load(folder: str | Path, *, gold: str | Path | None = None) -> Baseline:
         known = find_gold(
             study.responses, study.dataset, path, None, None, alternatives=settings.alternatives
         )
-        study = replace(study, gold=known and replace(known, source=path.name))
+        study = replace(study, gold=known and known.named(path.name))
     return _with_published(compute(study, settings), read_record(place), hidden=hidden)
 
 
@@ -171,7 +171,10 @@ def verify(folder: str | Path, *, gold: str | Path | None = None) -> list[Discre
     content = json.loads(as_text(baseline.to_json()))
     discrepancies = [*_differing(read_json(place / BASELINE_FILE), content, "")]
     for name, table in tables(baseline).items():
-        discrepancies += _differing_cells(place, name, table)
+        if not (place / name).is_file():
+            raise InputError("there is no such file", file=place / name)
+        published = _rows((place / name).read_bytes(), place / name)
+        discrepancies += _differing(published, _rows(table, place / name), name)
     return [*_changed(place), *discrepancies]  # a changed file is the cause of other differences
 
 
@@ -200,25 +203,13 @@ def _equal(first: Json, second: Json) -> bool:
     return type(first) is type(second) and first == second
 
 
-def _differing_cells(folder: Path, file: str, table: bytes) -> Iterator[Discrepancy]:
-    """Yield the cells of a published table that differ from the recomputed one; a row is named by its first cell."""
+def _rows(table: bytes, path: Path) -> Json:
+    """Return the rows of a table of CSV by their first cells, each as a mapping from column to cell."""
     try:
-        there, again = (
-            pl.read_csv(io.BytesIO(data), infer_schema_length=None)
-            for data in ((folder / file).read_bytes(), table)
-        )
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"cannot be read ({str(error).partition(chr(10))[0][:200]})", file=folder / file
-        ) from error
-    if there.columns != again.columns or there.height != again.height:
-        shape = [f"{frame.height} rows of {', '.join(frame.columns)}" for frame in (there, again)]
-        yield Discrepancy(file, *shape)
-        return
-    for row, other in zip(there.iter_rows(named=True), again.iter_rows(named=True), strict=True):
-        for name in there.columns:
-            if not _equal(row[name], other[name]):
-                yield Discrepancy(f"{file}, {other[there.columns[0]]}, {name}", row[name], other[name])
+        rows = pl.read_csv(io.BytesIO(table), infer_schema_length=None).rows(named=True)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"cannot be read ({str(error).partition(chr(10))[0][:200]})", file=path) from error
+    return {str(next(iter(row.values()))): row for row in rows}
 
 
 def manifest(files: Mapping[str, bytes]) -> bytes:

@@ -43,7 +43,7 @@ from merilo.file_reading import read_reading
 from merilo.items import Item
 from merilo.participation import Participation
 from merilo.people import pseudonyms
-from merilo.people.gold import Gold
+from merilo.people.gold import Gold, GoldRecord
 from merilo.people.peers import OtherAnswers
 from merilo.people.reading import key_of_origin, platform_of
 from merilo.records import Object, Record
@@ -86,19 +86,6 @@ _PAGES: Final = {"page_reward": pl.Float64(), "page_seconds": pl.Float64()}
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.3f"
 
 
-class _GoldFacts(Record):
-    """What is known about the gold answers beside the rows of their file."""
-
-    source: str
-    column: str | None
-    without_gold: tuple[int, ...]
-    unused: tuple[int, ...]
-    unsolved: tuple[int, ...]
-    joined: tuple[str, ...]
-    withheld: bool
-    fields: tuple[str, ...] | None
-
-
 class _Facts(Record):
     """The content of `settings.json`."""
 
@@ -112,7 +99,8 @@ class _Facts(Record):
     participation: Participation | None
     scored: bool
     signals: bool
-    gold: _GoldFacts | None
+    gold: GoldRecord | None
+    gold_fields: tuple[str, ...] | None
     dataset: str | None
     margin: Margin | None
     population: str | None
@@ -158,9 +146,7 @@ def publishable(study: StudyInput, authors: Collection[str] = ()) -> StudyInput:
         responses=responses,
         skills=skills,
         other=study.other.renamed(names) if study.other else None,
-        gold=replace(study.gold, source=PurePath(study.gold.source).name).with_numbers(authors)
-        if study.gold
-        else None,
+        gold=study.gold and study.gold.named(PurePath(study.gold.facts.source).name).with_numbers(authors),
         pseudonymous=True,
     )
 
@@ -211,8 +197,8 @@ def _facts(study: StudyInput, settings: Settings) -> _Facts:
         responses,
         lost_pages=None if lost is None else tuple(lost.iter_rows()),
         signals=SIGNALS in responses.table.columns,
-        gold=gold
-        and _GoldFacts.of(gold, fields=None if gold.fields is None else gold.fields.drop("item").columns),
+        gold=gold and gold.facts,
+        gold_fields=None if gold is None or gold.fields is None else gold.fields.drop("item").columns,
         dataset="dataset.yaml" if own else dataset and dataset.name,
         margin=study.margin,
         population=PurePath(population.source).name if population else None,
@@ -274,7 +260,7 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
     study = StudyInput(
         responses=_read_responses(folder, facts),
         dataset=dataset,
-        gold=_read_gold(folder, facts.gold) if facts.gold else None,
+        gold=_read_gold(folder, facts.gold, facts.gold_fields) if facts.gold else None,
         skills=_table(skills, _SKILLS) if skills.is_file() else None,
         population=_read_population(folder, facts.population) if facts.population else None,
         arm=facts.arms[0] if facts.arms else None,
@@ -347,7 +333,7 @@ def _read_population(folder: Path, source: str) -> Population:
     return Population(source, dict(sizes.iter_rows()), dict(of.iter_rows()))
 
 
-def _read_gold(folder: Path, facts: _GoldFacts) -> Gold:
+def _read_gold(folder: Path, facts: GoldRecord, names: tuple[str, ...] | None) -> Gold:
     path = folder / (IDS_FILE if facts.withheld else GOLD_FILE)
     table = _table(path, _GOLD)
     fields, items = [], {}
@@ -358,19 +344,9 @@ def _read_gold(folder: Path, facts: _GoldFacts) -> Gold:
             fields.append({"item": number, **_object(others, path, row)})
         if asked is not None:
             items[number] = Item(**dict(_Asked.of_json(_object(asked, path, row), path)))
-    schema = {"item": pl.UInt32(), **dict.fromkeys(facts.fields or (), pl.String())}
-    return Gold(
-        table.select("item", "gold", "id"),
-        source=facts.source,
-        without_gold=facts.without_gold,
-        unused=facts.unused,
-        fields=None if facts.fields is None else pl.DataFrame(fields, schema=schema),
-        items=items,
-        column=facts.column,
-        unsolved=facts.unsolved,
-        joined=facts.joined,
-        withheld=facts.withheld,
-    )
+    schema = {"item": pl.UInt32(), **dict.fromkeys(names or (), pl.String())}
+    columns = None if names is None else pl.DataFrame(fields, schema=schema)
+    return Gold(table.select("item", "gold", "id"), facts, columns, items)
 
 
 def _object(text: str, path: Path, row: int) -> dict[str, Json]:

@@ -274,8 +274,8 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
         f"the gold answers are {listed(known, 5)}, and people answered {listed(answered, 5)}: if both name the same in "
         "two ways, declare the questions with 'merilo datasets new' and give the declaration as "
         f"{argument('dataset', 'FILE')}",
-        file=gold.source,
-        field=gold.column,
+        file=gold.facts.source,
+        field=gold.facts.column,
     )
 
 

@@ -25,6 +25,7 @@ from merilo.people.gold_file import (
     read_gold_file,
     text_of,
 )
+from merilo.records import Record
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened, shown
@@ -41,37 +42,57 @@ _AT, _GOLD, _ID, _ITEM, _KEY = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem", "\x1f
 _SAME_IDS: Final = 0.9
 
 
+class GoldRecord(Record):
+    """Where gold answers come from, and the items and rows without their counterpart.
+
+    Attributes:
+        source: the name of the file, or a description of the solver.
+        column: the column of the file from which the gold answers were taken; `None` for a solver.
+        matched: how many items have a gold answer.
+        items_without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
+        unsolved: the numbers of the items that the solver cannot answer.
+        rows_without_item: the numbers of the file's rows that match no item of the pool.
+        joined: the field of the pool and the column of the file on which they were joined, if their names differ and no
+            declaration says that they are the same; else empty.
+        withheld: whether the answers themselves were left out, because the gold of the dataset is closed.
+    """
+
+    source: str = ""
+    column: str | None = None
+    matched: int = 0
+    items_without_gold: tuple[int, ...] = ()
+    unsolved: tuple[int, ...] = ()
+    rows_without_item: tuple[int, ...] = ()
+    joined: tuple[str, ...] = ()
+    withheld: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Gold:
     """The gold answers of a pool's items.
 
     Attributes:
-        answers: one row per item with a gold answer: `item`, `gold` (text; a dictionary of criteria as JSON), `id` (the
-            dataset's id if no other item has the same id, else null).
-        source: the name of the file, or a description of the solver.
-        without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
-        unused: the numbers of the file's rows that match no item of the pool.
+        answers: one row per item with a gold answer: `item`, `gold` (text; a dictionary of criteria as JSON; null if
+            withheld), `id` (the dataset's id if no other item has the same id, else null).
+        facts: where they come from.
         fields: the other fields of the file for these items, including `meta.*`: `item` and text columns;
             `None` without a file.
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
-        column: the column of the file from which the gold answers were taken; `None` for a solver.
-        unsolved: the numbers of the items that the solver cannot answer.
-        joined: the field of the pool and the column of the file on which they were joined, if their names differ and no
-            declaration says that they are the same; else empty.
-        withheld: whether the answers themselves were left out, because the gold of the dataset is closed:
-            `gold` in `answers` is null.
     """
 
     answers: pl.DataFrame
-    source: str
-    without_gold: tuple[int, ...] = ()
-    unused: tuple[int, ...] = ()
+    facts: GoldRecord
     fields: pl.DataFrame | None = None
     items: Mapping[int, Item] = field(default_factory=dict)
-    column: str | None = None
-    unsolved: tuple[int, ...] = ()
-    joined: tuple[str, ...] = ()
-    withheld: bool = False
+
+    @property
+    def withheld(self) -> bool:
+        """Return whether the answers themselves were left out."""
+        return self.facts.withheld
+
+    def named(self, source: str) -> Gold:
+        """Return a copy with another name of the source."""
+        return replace(self, facts=self.facts.model_copy(update={"source": source}))
 
     def with_answers(self, answers: pl.DataFrame) -> Gold:
         """Return a copy with other gold answers of the same items, which are replaced in `items` too."""
@@ -98,7 +119,8 @@ class Gold:
             names = filter(None, (named_field(name, meta) for name in fields))
             items[number] = Item(item.id, "", {}, None, {name: meta[name] for name in names})
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
-        return replace(self, answers=hidden, fields=table, items=items, withheld=True)
+        facts = self.facts.model_copy(update={"withheld": True})
+        return replace(self, answers=hidden, facts=facts, fields=table, items=items)
 
     def with_numbers(self, names: Collection[str]) -> Gold:
         """Return a copy in which numbers stand for the values of these fields of `meta`, one for equal values."""
@@ -154,7 +176,11 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[str], str], name: str) -> 
     rows = [(number, item.outputs, None) for number, item in solved.items()]
     schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
     answers = pl.DataFrame(rows, schema=schema, orient="row")
-    return Gold(answers, f"the solver of {name}", items=solved, unsolved=tuple(reasons))
+    facts = GoldRecord(
+        source=f"the solver of {name}", column=None, matched=answers.height, items_without_gold=(),
+        unsolved=tuple(reasons), rows_without_item=(),
+    )  # fmt: skip
+    return Gold(answers, facts, items=solved)
 
 
 def read_gold(
@@ -229,15 +255,22 @@ def read_gold(
     pairs = joined.filter(pl.col(_GOLD).is_not_null())
     others = [name for name in file.columns if name not in {gold, *key.columns}]
     number = pl.col(_ITEM).alias("item")
+    facts = GoldRecord(
+        source=shown(file.path),
+        column=file.header(gold),
+        matched=pairs.height,
+        items_without_gold=tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
+        unsolved=(),
+        rows_without_item=tuple(rows.filter(~pl.col(_AT).is_in(key.used))["row"]),
+    )
+    if key.renamed:
+        field_of = key.fields[0].removeprefix(INPUT_MARK), file.header(key.columns[0])
+        facts = facts.model_copy(update={"joined": field_of})
     return Gold(
         answers=pairs.select(number, pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")),
-        source=shown(file.path),
-        without_gold=tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
-        unused=tuple(rows.filter(~pl.col(_AT).is_in(key.used))["row"]),
+        facts=facts,
         fields=pairs.select(number, *(name for name in others if name != "item")),
         items=_scorer_items(file, pairs, items, gold, others, kind),
-        column=file.header(gold),
-        joined=(key.fields[0].removeprefix(INPUT_MARK), file.header(key.columns[0])) if key.renamed else (),
     )
 
 

@@ -22,7 +22,6 @@ from merilo.baselines.baseline_tables import shown_fields
 from merilo.baselines.estimates import ALPHA
 from merilo.baselines.findings import SIMULATED, STATUSES
 from merilo.baselines.people_table import PEOPLE_ROWS
-from merilo.baselines.signal_counts import signal_sentences
 from merilo.datasets import names
 from merilo.datasets.declaration import CATALOGUE
 from merilo.datasets.rendering import option_fields
@@ -31,6 +30,7 @@ from merilo.estimate import Estimate
 from merilo.metrics.registry import title_of
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
+from merilo.people.signals import signal_sentences
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.records import Span
 from merilo.reports.table import Bar, Cell, Percent, Section, Table, estimate_text, one_line

@@ -162,10 +162,10 @@ def study_baseline(
             ),
         )
     platforms = {file.platform for file in imports.files if file.arm == name}
-    result = result.with_plan(plan_files(folder), platforms.pop() if len(platforms) == 1 else None)
     beside = {other: study_baseline(folder, arm=other) for other in others}
     words = ["merilo", "study", "baseline", shown(folder.path), *(["--arm", name] if arm else [])]
-    return result.with_command(shlex.join(words)).beside(name, beside)
+    platform = platforms.pop() if len(platforms) == 1 else None
+    return result.with_plan(plan_files(folder), platform, shlex.join(words)).beside(name, beside)
 
 
 def plan_files(folder: StudyFolder) -> dict[str, bytes]:
