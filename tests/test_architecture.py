@@ -93,22 +93,6 @@ def test_no_two_modules_share_a_name() -> None:
     assert not shared, f"modules of one name: {'; '.join(shared)}"
 
 
-def defined(statement: ast.stmt) -> list[str]:
-    """The names that a statement of a module defines."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [statement.name]
-    targets = {ast.Assign: "targets", ast.AnnAssign: "target"}.get(type(statement))
-    held = getattr(statement, targets) if targets else []
-    nodes = (node for one in (held if isinstance(held, list) else [held]) for node in ast.walk(one))
-    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-@every("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_defines_a_name_once(path: Path) -> None:
-    names = [name for one in ast.parse(path.read_text(encoding="utf-8")).body for name in defined(one)]
-    assert sorted(names) == sorted(set(names))
-
-
 def test_no_two_public_classes_share_a_name() -> None:
     where: dict[str, list[str]] = {}
     for path in MODULES:

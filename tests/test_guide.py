@@ -293,26 +293,6 @@ def test_one_changed_answer_of_an_expert_is_found(run: GuideStudy, tmp_path: Pat
     assert {"raw/experts/responses.csv", "arms.experts.responses.dropped.may_be_mine"} <= names
 
 
-@pytest.mark.parametrize(
-    ("words", "out"),
-    [
-        (("study", "create", "dataset"), "study"),
-        (("study", "export", "study", "--platform", "table"), "toloka"),
-        (("study", "baseline", "study"), "study/baseline"),
-        (("report", "study"), "hb"),
-    ],
-    ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else words,
-)
-def test_no_step_replaces_a_folder_that_exists(
-    words: tuple[str, ...], out: str, run: GuideStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(run.root)
-    before = {path: path.read_bytes() for path in Path(out).rglob("*") if path.is_file()}
-    refused = merilo(*words, "--out", out)
-    assert (refused.status, "exists already" in refused.complaint) == (2, True)
-    assert before == {path: path.read_bytes() for path in Path(out).rglob("*") if path.is_file()}
-
-
 def test_no_file_of_hb_names_a_person_or_a_folder_of_this_machine(run: GuideStudy) -> None:
     for path in run.hb.rglob("*"):
         if path.is_file():

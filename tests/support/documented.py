@@ -136,8 +136,8 @@ def shows(documented: str, printed: str) -> bool:
     """Whether the page shows what was printed.
 
     Example:
-        >>> shows("a\\n...\\nd", "a\\nb\\nc\\nd\\n"), shows("a\\nd", "a\\nb\\n")
-        (True, False)
+        >>> shows("a\\n...\\nd", "a\\nb\\nc\\nd\\n"), shows("a\\nd", "a\\nb\\n"), shows("a", "a\\nb\\n")
+        (True, False, False)
     """
     parts = re.split(rf"^{re.escape(ANYTHING)}$\n?", tidy(documented) + "\n", flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
@@ -148,6 +148,10 @@ def is_part(documented: object, printed: object, path: str = "") -> str:
     """Return the place where documented JSON differs from the printed JSON; empty if it is a part of it.
 
     Objects may leave keys out; lists, texts and numbers are whole.
+
+    Example:
+        >>> is_part({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}), is_part({"a": [1]}, {"a": [1, 2]}), is_part({"a": 1}, {})
+        ('', '.a: the page has [1], printed was [1, 2]', '.a was not printed')
     """
     if isinstance(documented, dict) and isinstance(printed, dict):
         for key, value in documented.items():
