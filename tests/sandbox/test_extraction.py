@@ -214,7 +214,6 @@ COMPLETIONS = {
     "what stands behind the last thought goes before the rest": [f"<think>so</think>{DRAFT}<think>or so</think>{WHOLE}", f"{DRAFT}</think>\n{WHOLE}"],
     "an answer that stands in a fence as a whole is read inside": [f"````markdown\nHere it is:\n{FENCED}\n````", f"~~~\n{FENCED}\n~~~", f"```md\n{FENCED}\n```"],
     "a fence of one kind may hold marks of the other": [f"~~~python\n{MARKED}~~~\nThat is all.", f"```python\n{MARKED.replace('```', '~~~')}```\nThat is all."],
-    "a session is read as what was typed": ["```pycon\n>>> " + WHOLE.replace("\n    ", "\n...     ") + "...\n>>> total([1, 2])\n3\n```"],
     "what cannot be Python at the head of a block is left out": [f"```python\n!pip install numpy\n%matplotlib inline\n\n{WHOLE}```"],
     "helpers between prose are found above as below": [f"First a helper:\n\n{HELPER}\nNow the function:\n\n{USES_HELPER}", f"First the function:\n\n{USES_HELPER}\nNow a helper:\n\n{HELPER}"],
     "a label may stand on the line where the code begins": [f"Ответ: {WHOLE}", "Answer: return sum(numbers)", "    try: return sum(numbers)\n    finally: pass\n"],

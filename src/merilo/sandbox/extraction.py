@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final, Literal
 
 from merilo.sandbox.layout import (
@@ -74,12 +75,11 @@ def _without_last_marks(text: str) -> str:
 
 
 def _without_thoughts(text: str, opening: str, closing: str) -> str:
-    """Return the text after the last reasoning block; if it holds no code, the text outside all reasoning blocks."""
+    """Return the text after the last reasoning block; if there is none, the text outside all reasoning blocks."""
     before, mark, after = text.rpartition(closing)
     if not mark or opening not in before or read_layout(after).segments:
         return after
-    outside = []
-    position = 0
+    outside, position = [], 0
     while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
         outside.append(text[position:start])
         position = end + len(closing)
@@ -91,15 +91,17 @@ def with_plain_line_ends(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-PYTHON: Final = frozenset({"python", "py", "python3", "py3", "python2", "ipython", "pycon"})
+PYTHON: Final = frozenset({"python", "py", "python3", "py3"})
 
 _FENCE: Final = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 #: A fence opened at the end of a line of prose: "Here it is: ```python".
 _TRAILING: Final = re.compile(r"(?<![`~])(?P<mark>```|~~~)[ \t]*(?P<info>[A-Za-z]+[0-9]?)$")
-_ONE_LINE: Final = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<code>[^`\n]+)(?P=mark)[ \t]*$")
-_TAG: Final = re.compile(r"^[ \t]*\[(PYTHON|CODE)\]\n?(.*?)(\n?[ \t]*\[/\1\]|\Z)", re.DOTALL | re.MULTILINE)
-#: Languages of a fence that may contain a whole answer with inner fences.
-_WRAPPERS: Final = frozenset({"", "markdown", "md"})
+_ONE_LINE: Final = re.compile(r"[ \t]*(`{3,})(?:(?:python|py)[ \t]+)?([^`\n]+)\1[ \t]*$")
+#: Other marks of code, by the fence that each stands for.
+_TAGS: Final = (
+    (re.compile(r"^[ \t]*\[(?:PYTHON|CODE)\]", re.MULTILINE), "```python\n"),
+    (re.compile(r"\[/(?:PYTHON|CODE)\]"), "\n```\n"),
+)
 _TRIPLE: Final = re.compile(r'"""|\'\'\'')
 
 
@@ -118,118 +120,58 @@ class Block:
     closed: bool = True
 
     @property
-    def is_python(self) -> bool:
-        """Whether the fence names Python as the language."""
-        return self.language in PYTHON
+    def rank(self) -> int:
+        """The place of its language among those of blocks that may hold the answer."""
+        return 0 if self.language in PYTHON else 2 if self.language else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A text split at its fences.
-
-    Attributes:
-        before: the text before the first fence.
-        outside: the text outside all fences, `before` included.
-        bare: whether the first fence names no language, so that it may be the closing fence of a block.
-        blocks: the blocks, in order.
-    """
-
-    before: str
-    outside: str
-    bare: bool
-    blocks: list[Block]
-
-
-def read_fences(text: str) -> Marked | None:
-    r"""Split a text at its fences; return `None` if it has none.
+def read_fences(text: str) -> tuple[str, str, list[Block]]:
+    r"""Split a text at its fences: the text before the first one, the text outside of all, and the blocks.
 
     A fence inside a docstring is content, unless the docstring is never closed.
 
     Example:
-        >>> read_fences("So:\n~~~py\nreturn 1\n~~~\nDone.").blocks
-        [Block(code='return 1\n', language='py', closed=True)]
+        >>> read_fences("So:\n~~~py\nreturn 1\n~~~\nDone.")
+        ('So:\n', 'So:\nDone.\n', [Block(code='return 1\n', language='py', closed=True)])
     """
-    if tags := list(_TAG.finditer(text)):
-        blocks = [Block(tag[2] + "\n", "python", closed=bool(tag[3])) for tag in tags]
-        return Marked(text[: tags[0].start()], _TAG.sub("", text), bare=False, blocks=blocks)
+    for tag, mark in _TAGS:
+        text = tag.sub(mark, text)
     if "```" not in text and "~~~" not in text:
-        return None
-    marked = _cut(text)
-    if marked is not None:
-        marked.blocks[:] = [inner for block in marked.blocks for inner in _unwrapped(block)]
-    return marked
-
-
-def _cut(text: str) -> Marked | None:
+        return "", text, []
     lines = [part for line in text.split("\n") for part in _apart(line)]
-    return _read(lines, strings_matter=not _swallowed(lines))
-
-
-def _unwrapped(block: Block) -> list[Block]:
-    """Return the inner blocks if a fence encloses a whole answer, otherwise the block itself.
-
-    Unwraps one level only.
-    """
-    if block.language not in _WRAPPERS or not ("```" in block.code or "~~~" in block.code):
-        return [block]
-    inner = _cut(block.code)
-    if inner is None or not inner.blocks or (not block.language and inner.before.strip()):
-        return [block]
-    return inner.blocks
-
-
-def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
-    """Split lines at their fences; return `None` if there are none."""
-    before: list[str] = []
-    behind: list[str] = []
-    bare = False
+    strings_matter = not reduce(_string_after, lines, "")
+    before: str | None = None
+    outside: list[str] = []
+    content: list[str] = []
     blocks: list[Block] = []
     opened: re.Match[str] | None = None
-    content: list[str] = []
     string = ""
     for line in lines:
         fence = None if string else _FENCE.match(line)
-        if fence and opened is not None and _closes(fence, opened):
+        if opened is None and not string:
+            fence = fence or _TRAILING.search(line.rstrip()[-20:])
+        if fence and opened is None:
+            before = "".join(outside) if before is None else before
+            opened, content = fence, []
+        elif fence and opened is not None and _closes(fence, opened):
             blocks.append(_block(opened, content, closed=True))
             opened = None
-        elif opened is None and (
-            fence := fence or (None if string else _TRAILING.search(line.rstrip()[-20:]))
-        ):
-            bare = bare or (not blocks and not fence["info"].strip() and bool(before))
-            opened, content = fence, []
-        elif opened is None and not string and (inline := _ONE_LINE.match(line)):
-            blocks.append(Block(_without_language(inline["code"]) + "\n"))
         else:
-            if opened is not None:
-                content.append(line)
-            else:
-                (behind if blocks else before).append(line)
-            string = _string_after(line, string) if strings_matter else ""
-    if opened is not None and not (bare and not any(map(str.strip, content))):
+            (outside if opened is None else content).append(f"{line}\n")
+            string = _string_after(string, line) if strings_matter else ""
+    if opened is not None and any(map(str.strip, content)):
         blocks.append(_block(opened, content, closed=False))
-    if not blocks and not bare:
-        return None
-    return Marked(_joined(before), _joined([*before, *behind]), bare, blocks)
-
-
-def _joined(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+    return ("", text, []) if before is None else (before, "".join(outside), blocks)
 
 
 def _apart(line: str) -> tuple[str, ...]:
-    """Split a line of code that ends with a closing fence into two lines."""
+    """Split a line that holds a whole block, or that ends with a closing fence behind code."""
+    if one := _ONE_LINE.match(line):
+        return "```", one[2].strip(), "```"
     code = line.rstrip()
     if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`#"):
         return code[:-3], "```"
     return (line,)
-
-
-def _swallowed(lines: list[str]) -> bool:
-    """Return whether a triple quote is never closed: every fence after it would then count as a docstring's text."""
-    string = ""
-    for line in lines:
-        string = _string_after(line, string)
-    return bool(string)
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
@@ -239,30 +181,17 @@ def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
 
 def _block(opened: re.Match[str], content: list[str], *, closed: bool) -> Block:
     indent = opened.groupdict().get("indent") or ""
-    code = _typed("".join(f"{line.removeprefix(indent)}\n" for line in content))
     words = opened["info"].strip().strip("{}.").lower().split()
+    code = "".join(line.removeprefix(indent) for line in content)
     return Block(code, words[0].rstrip(":,") if words else "", closed)
 
 
-def _typed(code: str) -> str:
-    """Return the input lines of an interactive session; other code is returned unchanged."""
-    if not code.lstrip("\n").startswith(">>> "):
-        return code
-    lines = [re.match(r"(?:>>>|\.\.\.)(?: (.*)|$)", line) for line in code.split("\n")]
-    return "".join(f"{line[1] or ''}\n" for line in lines if line)
-
-
-def _without_language(code: str) -> str:
-    word, _, rest = code.strip().partition(" ")
-    return rest if word.lower() in PYTHON and rest else code.strip()
-
-
-def _string_after(line: str, string: str) -> str:
+def _string_after(string: str, line: str) -> str:
     """Return the triple quote that is open after this line, given the one open before it; empty if none is open."""
     for quote in _TRIPLE.findall(line):
         if not string:
             string = quote
-        elif string == quote:
+        elif quote == string:
             string = ""
     return string
 
@@ -375,35 +304,31 @@ def extract(completion: str, stub: Stub) -> Extraction:
     text = without_reasoning(completion)
     if _is_plain_body(text, stub):
         return _program(stub.prompt + text.lstrip("\n"), "bare", "body")
-    marked = read_fences(text)
-    if marked is not None:
-        before = read_layout(marked.before)
-        begun = before.begins_with_code() and not _is_stub(before, stub)
-        if marked.bare and begun:
-            return _complete(before, stub, _Code("before a fence"))
-        block = _choose(marked.blocks, stub)
-        if block is not None and not begun and not _answers(read_layout(block.code), stub):
-            # The fences hold only an example or printed output, so the answer may be outside of them.
-            outside = read_layout(marked.outside)
-            if _answers(outside, stub):
-                return _complete(outside, stub, _Code("between prose"))
-        if block is not None and not (begun and not _defines(block, stub)):
-            place: Place = "fenced" if block.closed else "unclosed fence"
-            # A model may write imports and helper functions in separate blocks.
-            others = [
-                read_layout(other.code)
-                for other in marked.blocks
-                if other is not block and (other.is_python or not other.language)
-            ]
-            elsewhere = [
-                definition for layout in others for definition in _definitions(layout, layout.segments)
-            ]
-            return _complete(read_layout(block.code), stub, _Code(place, block.closed, elsewhere))
-        if before.segments:
-            return _complete(before, stub, _Code("before a fence"))
-    layout = read_layout(text)
-    alone = not layout.segments or (layout.begins_with_code() and len(layout.segments) == 1)
-    return _complete(layout, stub, _Code("bare" if alone else "between prose"))
+    before, outside, blocks = read_fences(text)
+    layouts = [(block, read_layout(block.code)) for block in blocks]
+    head, rest = read_layout(before), read_layout(outside)
+
+    def fenced(block: Block, layout: Layout) -> Extraction:
+        # A model may write imports and helper functions in separate blocks.
+        others = [other for each, other in layouts if each is not block and each.rank < 2]
+        elsewhere = [definition for other in others for definition in _definitions(other, other.segments)]
+        place: Place = "fenced" if block.closed else "unclosed fence"
+        return _complete(layout, stub, _Code(place, block.closed, elsewhere))
+
+    begun = head.begins_with_code() and _answers(head, stub)
+    ranked = sorted(layouts, key=lambda each: each[0].rank)
+    chosen = [each for each in reversed(layouts) if _defines(each[1], stub)]
+    if not chosen and not begun:
+        chosen = [each for each in ranked if _answers(each[1], stub)]
+    if not chosen and (begun or (head.segments and not blocks)):
+        return _complete(head, stub, _Code("before a fence"))
+    if not chosen and not _answers(rest, stub):
+        # The fences hold an example or printed output, unless there is no answer outside of them.
+        chosen = [each for each in ranked if each[0].code.strip()] or ranked
+    if chosen:
+        return fenced(*chosen[0])
+    alone = not blocks and rest.begins_with_code() and len(rest.segments) == 1
+    return _complete(rest, stub, _Code("bare" if alone or not rest.segments else "between prose"))
 
 
 def _is_plain_body(text: str, stub: Stub) -> bool:
@@ -421,37 +346,15 @@ def _definitions(layout: Layout, segments: Iterable[list[Statement]]) -> list[De
     return [definition for segment in segments for definition in read_definitions(layout, segment)]
 
 
-def _choose(blocks: list[Block], stub: Stub) -> Block | None:
-    """Return the last block that defines the entry point; otherwise one with a body, preferably marked as Python."""
-    read = [(block, read_layout(block.code).segments) for block in blocks]
-    if defining := _solid([part for _, segments in read for part in segments], stub.entry_point):
-        return next(block for block, segments in read if any(part is defining[-1] for part in segments))
-
-    def rank(block: Block) -> tuple[bool, int]:
-        segments = read_layout(block.code).segments
-        return not any(map(_returns, segments)), 0 if block.is_python else 1 if not block.language else 2
-
-    return min((block for block in blocks if block.code.strip()), key=rank, default=None)
-
-
-def _defines(block: Block, stub: Stub) -> bool:
-    return any(
-        _definition(segment, stub.entry_point) is not None for segment in read_layout(block.code).segments
-    )
+def _defines(layout: Layout, stub: Stub) -> bool:
+    """Return whether code defines the entry point with more than a stub's body."""
+    numbers = [(segment, _definition(segment, stub.entry_point)) for segment in layout.segments]
+    return any(number is not None and not _is_hollow(segment, number) for segment, number in numbers)
 
 
 def _answers(layout: Layout, stub: Stub) -> bool:
     """Return whether code is an answer: it defines the entry point with more than a stub's body, or it returns."""
-    for segment in layout.segments:
-        number = _definition(segment, stub.entry_point)
-        if _returns(segment) or (number is not None and not _is_hollow(segment, number)):
-            return True
-    return False
-
-
-def _is_stub(layout: Layout, stub: Stub) -> bool:
-    """Return whether code only repeats the stub."""
-    return bool(_solid(layout.segments, stub.entry_point)) and not _answers(layout, stub)
+    return _defines(layout, stub) or any(map(_returns, layout.segments))
 
 
 def _definition(segment: list[Statement], name: str) -> int | None:
