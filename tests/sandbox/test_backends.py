@@ -7,15 +7,16 @@ import pwd
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandbox_arena import available, jail_or_skip, jailed, only
+from sandbox_arena import available, changed, jail_or_skip, jailed, only
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox import seccomp
-from merilo.sandbox.backends import PACKAGES, Bubblewrap, Docker, NoJail, backend, container_arguments
+from merilo.sandbox.backends import PACKAGES, Bubblewrap, Docker, NoJail, Start, backend, container_arguments
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
@@ -96,35 +97,24 @@ def test_verdicts_are_the_same_on_every_python(python: str, expected: Verdicts) 
     assert got == expected
 
 
-class AsInAContainer(Bubblewrap):
+def as_in_a_container(start: Start) -> Start:
     """A jail that gives the worker no rights, and a `/proc`: what a worker finds in a container."""
-
-    def _namespaces(self) -> list[str]:
-        words = [word for word in super()._namespaces() if word != "--disable-userns"]
-        while "--cap-add" in words:
-            del words[words.index("--cap-add") : words.index("--cap-add") + 2]
-        if "--userns" in words:
-            del words[words.index("--userns") : words.index("--userns") + 2]
-            words += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
-        return words
-
-    def _files(self) -> list[str]:
-        words = super()._files()
-        return [*words[:-2], "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm", *words[-2:]]
-
-
-class Container(AsInAContainer):
-    def start(self, number, limits):
-        start = super().start(number, limits)
-        start.settings["user"] = None
-        return start
+    words = [word for word in start.command if word != "--disable-userns"]
+    for option in ("--cap-add", "--userns"):
+        while option in words:
+            del words[words.index(option) : words.index(option) + 2]
+    user = [] if "--unshare-user" in words else ["--unshare-user", "--uid", "65534", "--gid", "65534"]
+    end = words.index("--") - 2
+    mounts = ["--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm"]
+    words = [words[0], *user, *words[1:end], *mounts, *words[end:]]
+    return replace(start, command=words, settings=start.settings | {"user": None})
 
 
 def test_a_worker_without_rights_makes_its_own_namespaces(
     expected: Verdicts,
 ) -> None:
-    jail_or_skip()
-    with Pool(1, backend=Container(interpreter()), limits=Limits(wall_seconds=2)) as pool:
+    container = changed(jail_or_skip(), as_in_a_container)
+    with Pool(1, backend=container, limits=Limits(wall_seconds=2)) as pool:
         assert verdicts(pool) == expected
         # Neither the worker nor its keeper can be looked into by way of /proc, although all have one user.
         source = (

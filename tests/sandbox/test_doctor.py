@@ -7,17 +7,18 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from command import merilo
-from sandbox_arena import jail_or_skip, jailed, preceded, unjailed
+from sandbox_arena import changed, jail_or_skip, jailed, preceded_by, unjailed, with_settings, without_words
 
 from merilo.errors import UsageError
-from merilo.sandbox.backends import Bubblewrap, Start
+from merilo.sandbox.backends import Start
 from merilo.sandbox.doctor import PROBES, Attempt, Sign, examine, targets
-from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Limits, Outcome
 
@@ -26,6 +27,12 @@ LIMITS = Limits(wall_seconds=2, memory_bytes=256 << 20)
 
 def broken(findings: list[Attempt]) -> set[str]:
     return {finding.claim for finding in findings if not finding.held}
+
+
+def examined(change: Callable[[Start], Start]) -> list[Attempt]:
+    """What the doctor finds of a jail whose workers start otherwise."""
+    with Pool(1, backend=changed(jail_or_skip(), change), limits=LIMITS) as pool:
+        return list(examine(pool))
 
 
 def test_everything_holds_in_the_jail_as_it_is() -> None:
@@ -48,33 +55,17 @@ def test_the_name_of_the_temporary_folder_may_be_long(
     assert list(long.iterdir()) == []
 
 
-class SeesTheMachine(Bubblewrap):
-    """A jail that sees all files of the machine, and may write in temporary folders."""
-
-    def _files(self) -> list[str]:
-        words = super()._files()
-        end = words.index("--remount-ro", len(words) - 2)
-        return [
-            *words[:end],
-            *("--ro-bind", "/etc", "/etc"),
-            *("--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/var/tmp"),
-            "--bind",
-            str(self.shown),
-            str(self.shown),
-            *words[end:],
-        ]
-
-    shown = Path()
-
-
-class WithoutFilter(Bubblewrap):
-    """A jail in which the kernel is asked nothing, and which shares the machine's network."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
-        start.settings["filter"] = ""
-        start.command.remove("--unshare-net")
-        return start
+def seeing(shown: Path, start: Start) -> Start:
+    """A jail that sees all settings of the machine, and may write in a folder of it."""
+    end = start.command.index("--remount-ro", start.command.index("--") - 2)
+    words = [
+        "--ro-bind",
+        "/etc",
+        "/etc",
+        *(["--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/var/tmp"]),
+    ]
+    words += ["--bind", str(shown), str(shown)]
+    return replace(start, command=[*start.command[:end], *words, *start.command[end:]])
 
 
 @pytest.fixture
@@ -92,10 +83,7 @@ def test_a_jail_that_sees_the_machines_files_is_found_out(
 ) -> None:
     jail_or_skip()
     monkeypatch.setattr("tempfile.tempdir", str(shown))
-    jail = SeesTheMachine(interpreter())
-    jail.shown = shown
-    with Pool(1, backend=jail, limits=LIMITS) as pool:
-        found = broken(list(examine(pool)))
+    found = broken(examined(partial(seeing, shown)))
     assert {
         "a file of this machine cannot be read",
         "a file cannot be read through a link",
@@ -106,9 +94,8 @@ def test_a_jail_that_sees_the_machines_files_is_found_out(
 
 
 def test_a_jail_without_a_filter_and_with_the_machines_network_is_found_out() -> None:
-    jail_or_skip()
-    with Pool(1, backend=WithoutFilter(interpreter()), limits=LIMITS) as pool:
-        findings = list(examine(pool))
+    unfiltered, networked = with_settings(filter=""), without_words("--unshare-net")
+    findings = examined(lambda start: networked(unfiltered(start)))
     assert {
         "a port of this machine cannot be reached",
         "no socket can be created",
@@ -150,38 +137,18 @@ def test_every_sign_of_harm_is_seen() -> None:
         assert aims.shows(Sign.DEATH, nothing)
 
 
-class Untidy(Bubblewrap):
-    """A jail whose worker does not clear away what a program has written."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        code = "from merilo.sandbox.inside.worker import Scratch; Scratch.sweep = lambda self: None"
-        return preceded(super().start(number, limits), code)
-
-
 def test_a_jail_that_hands_files_on_is_found_out() -> None:
-    jail_or_skip()
-    with Pool(1, backend=Untidy(interpreter()), limits=LIMITS) as pool:
-        found = broken(list(examine(pool)))
+    code = "from merilo.sandbox.inside.worker import Scratch; Scratch.sweep = lambda self: None"
+    found = broken(examined(preceded_by(code)))
     assert "a program leaves no trace in files" in found
     if os.geteuid() == 0:
         # An ordinary user's worker is kept out of a folder whose mode a program changed, for good.
         assert "a program leaves no trace in the environment" not in found
 
 
-class Outliving(Bubblewrap):
-    """A jail that does not end with what holds it."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
-        start.command.remove("--die-with-parent")
-        return start
-
-
 def test_a_jail_that_outlives_its_worker_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    jail_or_skip()
     monkeypatch.setattr("merilo.sandbox.doctor._DYING", 0.2)
-    with Pool(1, backend=Outliving(interpreter()), limits=LIMITS) as pool:
-        findings = list(examine(pool))
+    findings = examined(without_words("--die-with-parent"))
     assert broken(findings) == {"all processes of a killed worker end"}
 
 

@@ -14,13 +14,24 @@ from pathlib import Path
 
 import pytest
 from ended_process import ended_process
+from every import every
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, preceded, unjailed
+from sandbox_arena import (
+    asked,
+    changed,
+    is_healthy,
+    jail_or_skip,
+    jailed,
+    only,
+    preceded_by,
+    unjailed,
+    with_settings,
+)  # fmt: skip
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import Bubblewrap, NoJail, Start
+from merilo.sandbox.backends import NoJail, Start
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import ATTEMPTS, Pool
@@ -182,20 +193,14 @@ def test_a_worker_that_is_long_at_work_is_not_stuck(monkeypatch: pytest.MonkeyPa
         assert pool.pids == worker
 
 
-class Altered(NoJail):
+def altered(code: str) -> NoJail:
     """Workers that run some code before their own."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(interpreter())
-        self.code = code
-
-    def start(self, number: int, limits: Limits) -> Start:
-        return preceded(super().start(number, limits), self.code)
+    return changed(NoJail(interpreter()), preceded_by(code))
 
 
 def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.25)
-    with Pool(1, backend=Altered("import time; time.sleep(1.5)"), limits=Limits(wall_seconds=0.75)) as pool:
+    with Pool(1, backend=altered("import time; time.sleep(1.5)"), limits=Limits(wall_seconds=0.75)) as pool:
         (execution,) = pool.run([asked("1")])
     assert (execution.texts, execution.attempts) == (("1",), 1)
 
@@ -299,40 +304,38 @@ def test_a_program_that_takes_every_worker_with_it_is_given_up_and_costs_none_th
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names = ["first", "second", "third", "fourth"]
     programs = [asked("'deadly'", "deadly"), *[asked("1", name) for name in names]]
-    with Pool(1, backend=Altered(FRAGILE)) as pool:
+    with Pool(1, backend=altered(FRAGILE)) as pool:
         found = {each.id: (each.outcome, each.error, each.attempts) for each in pool.run(programs)}
     assert found.pop("deadly") == (Outcome.EXITED, "worker lost", ATTEMPTS)
     assert found == dict.fromkeys(names, (Outcome.COMPLETED, "", 1))
     assert list(tmp_path.iterdir()) == []  # nothing of the dead workers
 
 
-class Hesitant(NoJail):
-    """Workers of which some never come up."""
+def hesitant(*stillborn: int, complaint: str = "") -> tuple[NoJail, list[Start]]:
+    """Workers of which some never come up, and what was started."""
+    started: list[Start] = []
+    command = [sys.executable, "-c", f"import sys; sys.exit({complaint!r})"]
 
-    def __init__(self, *stillborn: int) -> None:
-        super().__init__(interpreter())
-        self.stillborn = stillborn
-        self.started = 0
+    def change(start: Start) -> Start:
+        started.append(start)
+        return Start(command, {}, (), {}) if len(started) in stillborn else start
 
-    def start(self, number: int, limits: Limits) -> Start:
-        self.started += 1
-        if self.started in self.stillborn:
-            return Start([sys.executable, "-c", "raise SystemExit(1)"], {}, (), {})
-        return super().start(number, limits)
+    return changed(NoJail(interpreter()), change), started
 
 
 def test_a_worker_that_never_came_up_is_no_attempt_of_a_programs() -> None:
-    with Pool(1, backend=Hesitant(1, 2)) as pool:
+    with Pool(1, backend=hesitant(1, 2)[0]) as pool:
         (execution,) = pool.run([asked("42")])
     assert (execution.texts, execution.attempts) == (("42",), 1)
 
 
 def test_a_start_that_fails_now_and_then_does_not_end_a_long_job() -> None:
-    with Pool(1, backend=Hesitant(1, 3, 5, 7)) as pool:
+    jail, started = hesitant(1, 3, 5, 7)
+    with Pool(1, backend=jail) as pool:
         for _ in range(4):
             assert is_healthy(pool)
             os.kill(pool.pids[0], signal.SIGKILL)
-        assert pool.backend.started == 8
+    assert len(started) == 8
 
 
 #: Reports come byte by byte.
@@ -348,44 +351,20 @@ messages.write = drip
 
 
 def test_reports_are_taken_whole_however_they_arrive() -> None:
-    with Pool(1, backend=Altered(DRIPPING)) as pool:
+    with Pool(1, backend=altered(DRIPPING)) as pool:
         programs = [asked(f"'x' * {number} + '!'", str(number)) for number in range(60)]
         texts = {execution.id: execution.texts for execution in pool.run(programs)}
     assert texts == {str(number): ("x" * number + "!",) for number in range(60)}
 
 
-class Stillborn(NoJail):
-    """Workers that never greet."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        command = [sys.executable, "-c", "import sys; sys.exit('there is no room in the jail')"]
-        return Start(command, {}, (), {})
-
-
-def test_a_jail_that_does_not_start_is_an_error_that_says_why() -> None:
-    with (
-        Pool(1, backend=Stillborn(interpreter())) as pool,
-        pytest.raises(MissingPartError, match="no room in the jail"),
+def test_a_jail_that_does_not_start_or_hold_is_an_error_that_says_why_and_runs_nothing() -> None:
+    leaky = changed(jail_or_skip(), with_settings(seal=["/nowhere"]))
+    for jail, why in (
+        (hesitant(1, 2, 3, complaint="there is no room in the jail")[0], "no room in the jail"),
+        (leaky, r"the sandbox does not work on this machine: .*'/nowhere'"),
     ):
-        list(pool.run([asked("1")]))
-
-
-class Leaky(Bubblewrap):
-    """A jail that lacks what its worker must make sure of."""
-
-    def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
-        start.settings["seal"] = ["/nowhere"]
-        return start
-
-
-def test_a_jail_that_does_not_hold_runs_nothing() -> None:
-    jail_or_skip()
-    with (
-        Pool(1, backend=Leaky(interpreter())) as pool,
-        pytest.raises(MissingPartError, match=r"the sandbox does not work on this machine: .*'/nowhere'"),
-    ):
-        list(pool.run([asked("1")]))
+        with Pool(1, backend=jail) as pool, pytest.raises(MissingPartError, match=why):
+            list(pool.run([asked("1")]))
 
 
 def test_a_pool_may_be_used_from_any_thread_even_if_the_one_that_started_it_has_ended() -> None:
@@ -406,7 +385,7 @@ def test_without_a_jail_too_a_program_leaves_nothing_behind() -> None:
             assert outlives(watched([pid])) == []
 
 
-@pytest.mark.parametrize("limit", [one.name for one in fields(Limits)])
+@every("limit", [each.name for each in fields(Limits)])
 def test_a_limit_that_allows_nothing_is_wrong_usage(limit: str) -> None:
     least = -1 if limit == "threads" else 0
     with pytest.raises(UsageError, match=limit):

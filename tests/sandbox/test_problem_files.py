@@ -161,11 +161,26 @@ def test_a_completion_of_fifty_megabytes_counts_and_is_not_run(tmp_path):
     ({"id": 1}, "row 2, completion: must be the text that the model wrote, but is missing"),
     ({"id": 1, "completion": None}, "row 2, completion: must be the text that the model wrote, but is null"),
     ({"id": 1, "completion": ["a"]}, 'row 2, completion: must be the text that the model wrote, but is ["a"]'),
+    ({"id": 1, "completion": "", "annotator": "a"}, "row 1, annotator: is missing, but row 2 names a person"),
+    ({"id": 1, "completion": "", "annotator": ""}, "row 2, annotator: is empty"),
+    ({"id": 1, "completion": "", "respondent": None}, "row 2, respondent: is empty"),
+    ({"id": 1, "completion": "", "annotator": ["a"]}, "row 2, annotator: is not a name of a person: ['a']"),
+    ({"id": 1, "completion": "", "annotator": True}, "row 2, annotator: is not a name of a person: True"),
 ])  # fmt: skip
 def test_a_row_without_its_problem_or_its_completion_is_named(tmp_path, row, message):
     with pytest.raises(DataError) as caught:
         count_completions(completions(tmp_path, {"id": 1, "completion": ""}, row), KNOWN)
     assert message in str(caught.value)
+
+
+def test_people_name_themselves_in_all_rows_and_write_one_program_a_problem(tmp_path):
+    by_a = {"id": 1, "completion": "", "annotator": "a"}
+    for rows, message in (
+        ([by_a, {"id": 3, "completion": ""}], "row 2, annotator: is missing, but row 1 names a person"),
+        ([by_a, by_a | {"id": 3}, by_a], "row 3, annotator: a has a program for problem 1 in row 1 already"),
+    ):
+        with pytest.raises(DataError, match=message):
+            count_completions(completions(tmp_path, *rows), KNOWN)
 
 
 @pytest.mark.parametrize("name", ["id", "task_id", "completion"])

@@ -118,33 +118,14 @@ def test_a_program_does_not_find_its_neighbours_source_in_what_it_inherits() -> 
             assert only(pool, looking).texts == ("0",)
 
 
-MESSAGES = st.lists(st.binary(max_size=9000), max_size=6)
-
-
-@given(MESSAGES, st.lists(st.integers(1, 5000), min_size=1, max_size=8))
-def test_a_stream_gives_the_messages_however_they_are_cut(
-    sent_messages: list[bytes], cuts: list[int]
-) -> None:
-    reading, writing = os.pipe()
-    try:
-        sent = b"".join(map(messages.frame, sent_messages))
-        stream = messages.Stream(reading)
-        found: list[bytes | None] = []
-        for cut in cuts:
-            os.write(writing, sent[:cut])
-            sent = sent[cut:]
-        while sent:
-            os.write(writing, sent[:4096])
-            sent = sent[4096:]
-        os.close(writing)
-        writing = -1
-        found = [stream.read() for _ in sent_messages]
-        assert found == sent_messages
-        assert stream.read() is None
-    finally:
-        os.close(reading)
-        if writing >= 0:
-            os.close(writing)
+@given(st.lists(st.binary(max_size=9000), max_size=6), st.integers(0, 60_000))
+def test_whole_messages_are_taken_and_what_was_cut_waits(sent: list[bytes], size: int) -> None:
+    arrived = b"".join(map(messages.frame, sent))[:size]
+    data = bytearray(arrived)
+    found = messages.split(data)
+    assert found == sent[: len(found)]
+    assert b"".join(map(messages.frame, found)) + data == arrived
+    assert sent[len(found) :] == [] or len(data) < len(messages.frame(sent[len(found)]))
 
 
 @pytest.mark.parametrize(
@@ -156,14 +137,13 @@ def test_a_stream_gives_the_messages_however_they_are_cut(
         (b"\xff\0\0\0", "255 bytes, but only 100"),
     ],
 )
-def test_a_stream_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:
+def test_a_message_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:
     reading, writing = os.pipe()
     os.write(writing, messages.frame(b"first") + sent)
     os.close(writing)
-    stream = messages.Stream(reading)
-    assert stream.read(100) == b"first"
+    assert messages.read(reading, 100) == b"first"
     with pytest.raises(messages.BrokenFrameError, match=complaint):
-        stream.read(100)
+        messages.read(reading, 100)
     os.close(reading)
 
 

@@ -62,9 +62,25 @@ def available() -> list[Interpreter]:
     return found
 
 
-def preceded(start: Start, code: str) -> Start:
-    """The same start of a worker, but that this code runs before the worker's own."""
-    return replace(start, command=[*start.command[:-1], f"{code}\n{start.command[-1]}"])
+def changed(jail: Bubblewrap | NoJail, change: Callable[[Start], Start]) -> Bubblewrap | NoJail:
+    """The same jail, but that the start of every worker is changed."""
+    start = jail.start
+    jail.start = lambda number, limits: change(start(number, limits))
+    return jail
+
+
+def with_settings(**settings: object) -> Callable[[Start], Start]:
+    return lambda start: replace(start, settings=start.settings | settings)
+
+
+def without_words(*words: str) -> Callable[[Start], Start]:
+    """The same command without these words."""
+    return lambda start: replace(start, command=[word for word in start.command if word not in words])
+
+
+def preceded_by(code: str) -> Callable[[Start], Start]:
+    """The same worker, but that this code runs before the worker's own."""
+    return lambda start: replace(start, command=[*start.command[:-1], f"{code}\n{start.command[-1]}"])
 
 
 def asked(answer: str, name: str = "asked") -> Program:

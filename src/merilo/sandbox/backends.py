@@ -59,13 +59,13 @@ class Start:
     settings: dict[str, object]
 
 
-def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> dict[str, object]:
-    """Return the worker's settings, with the values for a jail of bubblewrap.
+def settings_for(limits: Limits, *, packages: Path | None, **changes: object) -> dict[str, object]:
+    """Return the worker's settings.
 
     Args:
         limits: what one program may use.
-        user: the user id for programs; `None` if the worker cannot change it.
-        packages: the path of the folder of packages as the worker sees it, if any.
+        packages: the folder of packages on this machine, if any.
+        changes: settings with other values than in a jail that is complete when the worker starts.
     """
     filter_program = seccomp.filter_for(several_processes=limits.processes > 1)
     return {
@@ -80,17 +80,19 @@ def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> d
         },
         "wall": limits.wall_seconds,
         "output": limits.output_bytes,
+        "answers": limits.output_bytes + 64 * 1024,  # of a program, with the frames around them
         "filter": filter_program.hex(),
         "forks": limits.processes > 1,
-        "user": user,
+        "user": None,
         "scratch": list(SCRATCH),
         "scratch_bytes": limits.scratch_bytes,
-        "packages": packages,
+        "packages": PACKAGES if packages else None,
         "jailed": True,
         "home": HOME,
         "remove": None,
-        "seal": [],
+        "seal": list(DEVICES),
         "covers": {},
+        **changes,
     }
 
 
@@ -249,8 +251,7 @@ class Docker:
             ],
             dict(os.environ),  # for Docker's client; the container gets only the variables in its arguments
             (self._profile,),
-            settings_for(limits, user=None, packages=PACKAGES if self._packages else None)
-            | {"seal": list(DEVICES), "covers": _COVERS},
+            settings_for(limits, packages=self._packages, covers=_COVERS),
         )
 
     def close(self) -> None:
@@ -353,8 +354,7 @@ class Bubblewrap:
             [str(self._bwrap), *self._namespaces(), *self._files(), *inside],
             {**ENVIRONMENT, "PYTHONPATH": HOME},
             (self._users.descriptor,) if self._users else (),
-            settings_for(limits, user=user, packages=PACKAGES if self._packages else None)
-            | {"seal": list(DEVICES)},
+            settings_for(limits, packages=self._packages, user=user),
         )
 
     def close(self) -> None:
@@ -415,18 +415,20 @@ class NoJail:
         (folder / "merilo" / "sandbox" / "inside").symlink_to(inside_folder())
         scratch = folder / "scratch"
         scratch.mkdir()
-        settings = settings_for(limits, user=None, packages=str(self._packages) if self._packages else None)
-        # The worker removes the folder when the pool closes its end, even if the pool's process was killed.
-        settings |= {
-            # The limit on tasks counts all processes of a user; without a jail, they include other programs.
-            "limits": {**cast("dict[str, object]", settings["limits"]), "tasks": None},
-            "jailed": False,
-            "filter": "",
-            "forks": True,
-            "scratch": [str(scratch)],
-            "home": str(folder),
-            "remove": str(folder),
-        }
+        settings = settings_for(
+            limits,
+            packages=None,
+            jailed=False,
+            filter="",
+            forks=True,
+            scratch=[str(scratch)],
+            home=str(folder),
+            # The worker removes the folder when the pool closes its end, even if the pool's process was killed.
+            remove=str(folder),
+        )
+        settings["packages"] = str(self._packages) if self._packages else None
+        # The limit on tasks counts all processes of a user; without a jail, they include other programs.
+        settings["limits"] = {**cast("dict[str, object]", settings["limits"]), "tasks": None}
         own = {"PYTHONPATH": str(folder), "HOME": str(scratch), "TMPDIR": str(scratch)}
         return Start([str(self._python.executable), *ARGUMENTS], ENVIRONMENT | own, (), settings)
 

@@ -97,8 +97,7 @@ class WorkerProcess:
         os.set_blocking(self.input, False)
         os.set_blocking(self.output, False)
         self._incoming = bytearray()
-        # The answers of a program, and the frames around them.
-        settings = start.settings | {"answers": limits.output_bytes + 64 * 1024, "processor": processor}
+        settings = start.settings | {"processor": processor}
         self._outgoing = bytearray(messages.frame(json.dumps(settings).encode()))
 
     @property
@@ -142,13 +141,7 @@ class WorkerProcess:
             self._incoming += part
         except BlockingIOError:
             pass
-        reports = []
-        while len(self._incoming) >= messages.LENGTH.size:
-            (length,) = messages.LENGTH.unpack_from(self._incoming)
-            if len(self._incoming) < messages.LENGTH.size + length:
-                break
-            reports.append(bytes(self._incoming[messages.LENGTH.size : messages.LENGTH.size + length]))
-            del self._incoming[: messages.LENGTH.size + length]
+        reports = messages.split(self._incoming)
         if reports and self.python is None:
             self._greet(reports.pop(0))
         return reports, alive
@@ -263,6 +256,10 @@ class Pool:
         self.backend = backend
         self.limits = limits or Limits()
         self._workers: dict[int, WorkerProcess] = {}
+        self._selector = selectors.DefaultSelector()
+        self._programs: Iterator[Program] = iter(())
+        self._again: deque[QueuedProgram] = deque()
+        self._done: deque[Execution] = deque()
         self._false_starts = 0
         self._running = False
         self.python = ""
@@ -280,6 +277,7 @@ class Pool:
         for worker in self._workers.values():
             worker.kill() if worker.jobs else worker.end()
         self._workers.clear()
+        self._selector.close()
         self.backend.close()
 
     @property
@@ -303,22 +301,110 @@ class Pool:
         if self._running:
             raise UsageError("this pool is already running programs")
         self._running = True
+        self._programs = iter(programs)
         try:
-            yield from _Run(self, programs).executions()
+            while True:
+                self._feed()
+                while self._done:
+                    yield self._done.popleft()
+                if not any(worker.jobs for worker in self._workers.values()):
+                    return
+                self._listen()
+                self._watch()
         finally:
             self._running = False
+            self._again.clear()
+            self._done.clear()
             for worker in [worker for worker in self._workers.values() if worker.jobs]:
-                self.discard(worker)
+                self._discard(worker)
 
-    def has(self, number: int) -> bool:
-        """Return whether the worker with this number is running or starting."""
-        return number in self._workers
+    def _feed(self) -> None:
+        """Give every worker one program, then every worker one more to run next; start workers that are missing."""
+        for depth in range(_AHEAD):
+            for number in range(self.workers):
+                worker = self._workers.get(number)
+                if worker is not None and len(worker.jobs) > depth:
+                    continue
+                job = self._next()
+                if job is None:
+                    return
+                if worker is None:
+                    worker = WorkerProcess(self.backend, number, self.limits, self._processor(number))
+                    self._workers[number] = worker
+                    self._selector.register(worker.output, selectors.EVENT_READ, worker)
+                worker.send(job)
+                self._await_room(worker)
 
-    def worker(self, number: int) -> WorkerProcess:
-        """Return the worker with this number, and start it if it is not running."""
-        if number not in self._workers:
-            self._workers[number] = WorkerProcess(self.backend, number, self.limits, self._processor(number))
-        return self._workers[number]
+    def _next(self) -> QueuedProgram | None:
+        if self._again:
+            return self._again.popleft()
+        program = next(self._programs, None)
+        return None if program is None else QueuedProgram(program, message_of(program))
+
+    def _await_room(self, worker: WorkerProcess) -> None:
+        """Watch the worker's input for writability only while there is data to send."""
+        waits = worker.input in self._selector.get_map()
+        if worker.has_to_send and not waits:
+            self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
+        elif waits and not worker.has_to_send:
+            self._selector.unregister(worker.input)
+
+    def _listen(self) -> None:
+        for key, _ in self._selector.select(1.0):
+            worker: WorkerProcess = key.data
+            if worker is not self._workers.get(worker.number):
+                continue
+            if key.fd == worker.input:
+                worker.flush()
+                self._await_room(worker)
+            else:
+                self._receive(worker)
+
+    def _receive(self, worker: WorkerProcess) -> None:
+        reports, alive = worker.receive()
+        if worker.python is not None:
+            self._false_starts, self.python = 0, worker.python
+        for report in reports:
+            job = worker.finished()
+            execution = execution_of(report, job.program, self.limits, job.attempts)
+            if execution is None:
+                self._try_again(job, _JUDGE_LOST)
+            else:
+                self._done.append(execution)
+        if not alive:
+            self._lose(worker, _WORKER_LOST)
+
+    def _watch(self) -> None:
+        """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
+        now, limit = time.monotonic(), self.limits.wall_seconds
+        start = _START.get(self.backend.name, _START["bubblewrap"])
+        for worker in list(self._workers.values()):
+            patience = limit + GRACE + (start if worker.python is None else 0.0)
+            if worker.jobs and now - worker.since > patience:
+                self._lose(worker, (Outcome.TIMEOUT, "", f"more than {limit:g} s, and the worker was stuck"))
+
+    def _lose(self, worker: WorkerProcess, end: tuple[Outcome, str, str]) -> None:
+        """Remove a lost worker: the program that it was running counts as tried once more.
+
+        The ones queued behind it do not.
+        """
+        jobs = list(worker.jobs)
+        blamed = jobs[:1] if worker.python is not None else []
+        for job in reversed(jobs[len(blamed) :]):
+            job.attempts -= 1
+            self._again.appendleft(job)
+        self._discard(worker)
+        for job in blamed:
+            self._try_again(job, end)
+
+    def _try_again(self, job: QueuedProgram, end: tuple[Outcome, str, str]) -> None:
+        if job.attempts < ATTEMPTS:
+            self._again.appendleft(job)
+            return
+        outcome, error, message = end
+        calls = 0 if isinstance(job.program.tests, Check) else len(job.program.tests)
+        texts = (None,) * calls
+        self._done.append(Execution(job.program.id, outcome, texts, error, message, attempts=job.attempts))
 
     def _processor(self, number: int) -> int | None:
         """Return the processor that a worker is pinned to, or `None` if it may run on any.
@@ -332,147 +418,22 @@ class Pool:
             return None
         return processors[number]
 
-    def discard(self, worker: WorkerProcess) -> None:
+    def _discard(self, worker: WorkerProcess) -> None:
         """Kill a worker if it still runs, and remove it from the pool.
 
         Raises:
             MissingPartError: too many workers in a row were lost before their greeting.
         """
         del self._workers[worker.number]
+        for descriptor in (worker.input, worker.output):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
         complaint = worker.complaint() if worker.python is None else ""
         worker.kill()
         if worker.python is None and self._running:
             self._false_starts += 1
             if self._false_starts >= _FALSE_STARTS:
-                reason = complaint or "without a reason"
                 raise MissingPartError(
                     f"{self.backend.name} cannot create a sandbox on this machine "
-                    f"({reason}){_REMEDIES.get(self.backend.name, '')}"
+                    f"({complaint or 'without a reason'}){_REMEDIES.get(self.backend.name, '')}"
                 )
-
-    def greeted(self, worker: WorkerProcess) -> None:
-        """Record that a worker has sent its greeting."""
-        self._false_starts = 0
-        self.python = worker.python or ""
-
-
-class _Run:
-    """One job of a pool: its queue, its workers and the executions not yet yielded."""
-
-    def __init__(self, pool: Pool, programs: Iterable[Program]) -> None:
-        self._pool = pool
-        self._programs = iter(programs)
-        self._again: deque[QueuedProgram] = deque()
-        self._workers: set[WorkerProcess] = set()
-        self._done: deque[Execution] = deque()
-        self._selector = selectors.DefaultSelector()
-
-    def executions(self) -> Iterator[Execution]:
-        """Send programs to workers and yield executions until all programs have ended."""
-        with contextlib.closing(self._selector):
-            while True:
-                self._feed()
-                while self._done:
-                    yield self._done.popleft()
-                if not any(worker.jobs for worker in self._workers):
-                    return
-                self._listen()
-                self._watch()
-
-    def _feed(self) -> None:
-        """Give every worker one program, then every worker one more to run next."""
-        for depth in range(_AHEAD):
-            for number in range(self._pool.workers):
-                known = self._pool.has(number)
-                if known and len(self._pool.worker(number).jobs) > depth:
-                    continue
-                job = self._next()
-                if job is None:
-                    return
-                worker = self._pool.worker(number)
-                self._attend(worker)
-                worker.send(job)
-                self._await_room(worker)
-
-    def _next(self) -> QueuedProgram | None:
-        if self._again:
-            return self._again.popleft()
-        program = next(self._programs, None)
-        if program is None:
-            return None
-        return QueuedProgram(program, message_of(program))
-
-    def _attend(self, worker: WorkerProcess) -> None:
-        if worker not in self._workers:
-            self._workers.add(worker)
-            self._selector.register(worker.output, selectors.EVENT_READ, worker)
-
-    def _await_room(self, worker: WorkerProcess) -> None:
-        """Watch the worker's input for writability only while there is data to send."""
-        waits = worker.input in self._selector.get_map()
-        if worker.has_to_send and not waits:
-            self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
-        elif waits and not worker.has_to_send:
-            self._selector.unregister(worker.input)
-
-    def _listen(self) -> None:
-        for key, _ in self._selector.select(1.0):
-            worker: WorkerProcess = key.data
-            if worker not in self._workers:
-                continue
-            if key.fd == worker.input:
-                worker.flush()
-                self._await_room(worker)
-            else:
-                self._receive(worker)
-
-    def _receive(self, worker: WorkerProcess) -> None:
-        was_up = worker.python is not None
-        reports, alive = worker.receive()
-        if worker.python is not None and not was_up:
-            self._pool.greeted(worker)
-        for report in reports:
-            job = worker.finished()
-            execution = execution_of(report, job.program, self._pool.limits, job.attempts)
-            if execution is None:
-                self._try_again(job, _JUDGE_LOST)
-            else:
-                self._done.append(execution)
-        if not alive:
-            self._lose(worker, _WORKER_LOST)
-
-    def _watch(self) -> None:
-        """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
-        now, limit = time.monotonic(), self._pool.limits.wall_seconds
-        start = _START.get(self._pool.backend.name, _START["bubblewrap"])
-        for worker in list(self._workers):
-            patience = limit + GRACE + (start if worker.python is None else 0.0)
-            if worker.jobs and now - worker.since > patience:
-                self._lose(worker, (Outcome.TIMEOUT, "", f"more than {limit:g} s, and the worker was stuck"))
-
-    def _lose(self, worker: WorkerProcess, end: tuple[Outcome, str, str]) -> None:
-        """Remove a lost worker: the program that it was running counts as tried once more.
-
-        The ones queued behind it do not.
-        """
-        self._workers.discard(worker)
-        for descriptor in (worker.input, worker.output):
-            if descriptor in self._selector.get_map():
-                self._selector.unregister(descriptor)
-        jobs = list(worker.jobs)
-        blamed = jobs[:1] if worker.python is not None else []
-        for job in reversed(jobs[len(blamed) :]):
-            job.attempts -= 1
-            self._again.appendleft(job)
-        self._pool.discard(worker)
-        for job in blamed:
-            self._try_again(job, end)
-
-    def _try_again(self, job: QueuedProgram, end: tuple[Outcome, str, str]) -> None:
-        if job.attempts < ATTEMPTS:
-            self._again.appendleft(job)
-            return
-        outcome, error, message = end
-        calls = 0 if isinstance(job.program.tests, Check) else len(job.program.tests)
-        texts = (None,) * calls
-        self._done.append(Execution(job.program.id, outcome, texts, error, message, attempts=job.attempts))

@@ -247,7 +247,7 @@ def message_of(program: Program) -> bytes:
             ) from error
     # All supported versions of Python read and write version 2 of the format identically.
     programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
-    return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part
+    return messages.frame(JOB.pack(len(programs_part)) + programs_part + judges_part)
 
 
 def execution_of(report: bytes, program: Program, limits: Limits, attempts: int = 1) -> Execution | None:
@@ -264,7 +264,7 @@ def execution_of(report: bytes, program: Program, limits: Limits, attempts: int 
     if isinstance(program.tests, Check):
         if cause == ENDED and not payload:
             return None
-        first = None if cause == TIMED_OUT else _end(_record(payload), "accepted", _REFUSALS)
+        first = None if cause == TIMED_OUT else _end(messages.record_of(payload), "accepted", _REFUSALS)
     else:
         texts, first = _answers(payload, len(program.tests))
     outcome, error, message = first or _end_of_process(cause, status, cpu_seconds, limits)
@@ -291,11 +291,8 @@ def _answers(payload: bytes, calls: int) -> tuple[tuple[str | None, ...], _End |
     """Return the answers in a sequence of frames, and their end; `None` if a call was not answered by a valid frame."""
     texts: list[str | None] = []
     first: _End | None = None
-    position, head = 0, messages.LENGTH
-    while len(texts) < calls and len(payload) - position >= head.size:
-        (length,) = head.unpack_from(payload, position)
-        position += head.size + length
-        record = _record(payload[position - length : position]) if position <= len(payload) else None
+    for message in messages.split(bytearray(payload))[:calls]:
+        record = messages.record_of(message)
         end = _end(record, "completed", _FAILURES)
         if record is None or end is None:
             break
@@ -321,15 +318,3 @@ def _end(record: list[str] | None, success: str, failures: Mapping[str, Outcome]
 
 def _printable(text: str, longest: int) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
-
-
-def _record(payload: bytes) -> list[str] | None:
-    """Parse one record, a non-empty list of texts; `None` if the bytes are malformed."""
-    try:
-        text = payload.decode("utf-8", "surrogatepass")
-        record = ["completed", text[1:]] if text[:1] == "+" else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
-        return None
-    return record

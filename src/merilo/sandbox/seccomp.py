@@ -16,6 +16,8 @@ from __future__ import annotations
 import errno
 import platform
 import struct
+from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 #: name=number on x86_64/number on aarch64, "-" if the architecture lacks the call.
@@ -37,7 +39,7 @@ _ALLOWED: Final = {
         eventfd2=290/19 timerfd_create=283/85 timerfd_settime=286/86 timerfd_gettime=287/87
     """,
     "messages": """
-        socketpair=53/199 recvmsg=47/212 recvfrom=45/207 shutdown=48/210
+        recvmsg=47/212 recvfrom=45/207 shutdown=48/210
         getsockopt=55/209 getsockname=51/204 getpeername=52/205
     """,
     "memory": """
@@ -80,18 +82,14 @@ _IGNORED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
 #: Allowed only for programs that may use several processes.
 _PROCESSES: Final = _ALLOWED.pop("processes")
 
-#: Calls whose arguments decide, and those with which a worker in a container makes its namespaces.
-_RULED: Final = "clone clone3 prctl ioctl fcntl mmap sendto sendmsg seccomp unshare setuid setgid"
+#: Calls whose arguments decide.
+_RULED: Final = """
+    clone=56/220 prctl=157/167 ioctl=16/29 fcntl=72/25 socketpair=53/199 mmap=9/222 sendto=44/206 sendmsg=46/211
+    clone3=435/435
+"""
 
-_CLONE: Final = (56, 220)
-_CLONE3: Final = (435, 435)
-_PRCTL: Final = (157, 167)
-_IOCTL: Final = (16, 29)
-_SOCKETPAIR: Final = (53, 199)
-_MMAP: Final = (9, 222)
-_SENDTO: Final = (44, 206)
-_SENDMSG: Final = (46, 211)
-_FCNTL: Final = (72, 25)
+#: Calls with which a worker in a container makes its namespaces, before it installs the filter.
+_BEFORE: Final = "seccomp unshare setuid setgid"
 
 #: The highest system call number known when the table was written.
 _LAST_KNOWN: Final = 462
@@ -163,9 +161,8 @@ def docker_profile() -> dict[str, object]:
 
     It allows the calls with which the worker creates namespaces; the worker's own filter forbids them to programs.
     """
-    table = " ".join([*_ALLOWED.values(), _PROCESSES, _IGNORED])
+    table = " ".join([*_ALLOWED.values(), _PROCESSES, _IGNORED, _RULED, _BEFORE])
     names = {entry.partition("=")[0] for entry in table.split()}
-    names.update(_RULED.split())
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": errno.EPERM,
@@ -182,23 +179,24 @@ def _instructions(machine: str, several_processes: bool) -> list[bytes]:
         _step(_RETURN, _KILL),
         _step(_LOAD, _NUMBER),
     ]
-    code += _one_of_arguments(_CLONE[column], _clone_rules(several_processes))
-    code += _one_of_arguments(_PRCTL[column], _any_of(0, _PR_NAMES))
-    code += _one_of_arguments(_IOCTL[column], _any_of(1, _TERMINAL_AND_DESCRIPTOR))
-    code += _one_of_arguments(_FCNTL[column], _any_of(1, _DESCRIPTOR_COMMANDS))
-    code += _one_of_arguments(_SOCKETPAIR[column], _any_of(0, (_AF_UNIX,)))
-    # Shared anonymous memory is freed only when its last page is unmapped, so it would escape every limit.
-    code += _one_of_arguments(_MMAP[column], _not_all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS))
-    # Out-of-band data is not needed here and has been used to exploit the kernel.
-    code += _one_of_arguments(_SENDTO[column], _not_all_bits(3, _MSG_OOB))
-    code += _one_of_arguments(_SENDMSG[column], _not_all_bits(2, _MSG_OOB))
-    # No filter can read the flags of clone3, which lie in memory; with ENOSYS, glibc falls back to clone.
-    code += [
-        _step(_JUMP_EQUAL, _CLONE3[column], if_false=1),
-        _step(_RETURN, _ERRNO | errno.ENOSYS),
-    ]
+    rules = {
+        "clone": _clone_rules(several_processes),
+        # No filter can read the flags of clone3, which lie in memory; with ENOSYS, glibc falls back to clone.
+        "clone3": [_step(_RETURN, _ERRNO | errno.ENOSYS)],
+        "prctl": _any_of(0, _PR_NAMES),
+        "ioctl": _any_of(1, _TERMINAL_AND_DESCRIPTOR),
+        "fcntl": _any_of(1, _DESCRIPTOR_COMMANDS),
+        "socketpair": _any_of(0, (_AF_UNIX,)),
+        # Shared anonymous memory is freed only when its last page is unmapped, so it would escape every limit.
+        "mmap": _not_all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS),
+        # Out-of-band data is not needed here and has been used to exploit the kernel.
+        "sendto": _not_all_bits(3, _MSG_OOB),
+        "sendmsg": _not_all_bits(2, _MSG_OOB),
+    }
+    for name, number in _numbers(_RULED, column).items():
+        code += [_step(_JUMP_EQUAL, number, if_false=len(rules[name])), *rules[name]]
     table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
-    code += _these(_numbers(table, column) - {_SOCKETPAIR[column]}, _ALLOW)
+    code += _these(_numbers(table, column), _ALLOW)
     code += _these(_numbers(_IGNORED, column), _ERRNO)  # error number 0 reports success
     return [
         *code,
@@ -206,11 +204,6 @@ def _instructions(machine: str, several_processes: bool) -> list[bytes]:
         _step(_RETURN, _ERRNO | errno.ENOSYS),
         _step(_RETURN, _ERRNO | errno.EPERM),
     ]
-
-
-def _one_of_arguments(number: int, rules: list[bytes]) -> list[bytes]:
-    """Return code that applies the rules, which end with a return, to one system call only."""
-    return [_step(_JUMP_EQUAL, number, if_false=len(rules)), *rules]
 
 
 def _any_of(argument: int, values: tuple[int, ...]) -> list[bytes]:
@@ -248,33 +241,23 @@ def _clone_rules(several_processes: bool) -> list[bytes]:
     ]
 
 
-def _numbers(table: str, column: int) -> set[int]:
-    entries = [entry.partition("=")[2].split("/")[column] for entry in table.split()]
-    return {int(entry) for entry in entries if entry != "-"}
+def _numbers(table: str, column: int) -> dict[str, int]:
+    """Return the numbers of the calls of a table that the architecture has, by name."""
+    entries = {
+        name: both.split("/")[column] for name, _, both in (each.partition("=") for each in table.split())
+    }
+    return {name: int(number) for name, number in entries.items() if number != "-"}
 
 
-def _these(numbers: set[int], verdict: int) -> list[bytes]:
-    code = []
-    for first, last in _ranges(sorted(numbers)):
+def _these(numbers: Mapping[str, int], verdict: int) -> list[bytes]:
+    """Return code that ends with a verdict for these numbers, compared by ranges."""
+    code, ordered = [], sorted(numbers.values())
+    # In a range, a number and its place differ by the same.
+    for _, places in groupby(range(len(ordered)), key=lambda place: ordered[place] - place):
+        first, *others = [ordered[place] for place in places]
         code += [
             _step(_JUMP_NOT_LESS, first, if_false=2),
-            _step(_JUMP_GREATER, last, if_true=1),
+            _step(_JUMP_GREATER, others[-1] if others else first, if_true=1),
             _step(_RETURN, verdict),
         ]
     return code
-
-
-def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
-    """Group sorted numbers into closed intervals.
-
-    Example:
-        >>> _ranges([1, 2, 3, 7])
-        [(1, 3), (7, 7)]
-    """
-    ranges: list[tuple[int, int]] = []
-    for number in numbers:
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1] = (ranges[-1][0], number)
-        else:
-            ranges.append((number, number))
-    return ranges

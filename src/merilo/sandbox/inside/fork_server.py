@@ -195,8 +195,7 @@ def _serve_forks(control: socket, setup: ChildSetup, settings: dict[str, Any]) -
                 setup.settle()
                 os.chdir(scratch)
                 answer = harness.answer_calls if asked == CALLS else harness.serve_calls
-                stream = messages.Stream(link)
-                answer(marshal.loads(stream.read() or b""), stream, longest)  # noqa: S302 - the pool wrote it
+                answer(marshal.loads(messages.read(link) or b""), link, longest)  # noqa: S302 - the pool wrote it
             except MemoryError:
                 os.write(link, harness.OUT_OF_MEMORY)
             finally:

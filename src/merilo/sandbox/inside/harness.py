@@ -81,7 +81,7 @@ def load(job: Job) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]  # checked by `callable` above
 
 
-def answer_calls(job: Job, link: messages.Stream, longest: int) -> None:
+def answer_calls(job: Job, link: int, longest: int) -> None:
     """Make every test call and write one record for each.
 
     If the program does not load, write the same record for all.
@@ -92,25 +92,25 @@ def answer_calls(job: Job, link: messages.Stream, longest: int) -> None:
     except FailedToLoadError as error:
         record = _packed(error.record)
         for _ in arguments:
-            messages.write(link.descriptor, record)
+            messages.write(link, record)
         return
     for keywords in arguments:
-        messages.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
+        messages.write(link, _packed(_outcome_of_call(function, keywords, longest)))
 
 
-def serve_calls(job: Job, link: messages.Stream, longest: int) -> None:
+def serve_calls(job: Job, link: int, longest: int) -> None:
     """Answer the calls of a judge, which sends arguments and reads records, until it closes the link."""
     try:
         function = load(job)
     except FailedToLoadError as error:
-        messages.write(link.descriptor, _packed(error.record))
+        messages.write(link, _packed(error.record))
         return
-    messages.write(link.descriptor, _packed(["completed", ""]))
+    messages.write(link, _packed(["completed", ""]))
     while True:
-        request = link.read()
+        request = messages.read(link)
         if request is None:
             return
-        messages.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
+        messages.write(link, _packed(_outcome_of_request(function, request, longest)))
 
 
 def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:

@@ -53,7 +53,7 @@ class Candidate:
 
     def __init__(self, link: int, name: str, longest: int) -> None:
         self.__name__ = name
-        self._link = messages.Stream(link)
+        self._link = link
         self._longest = longest
         self._turn = allocate_lock()
         self.failure: tuple[Exception, Record] | None = None
@@ -82,10 +82,9 @@ class Candidate:
         try:
             with self._turn:  # a check may call from several threads
                 if request is not None:
-                    messages.write(self._link.descriptor, request)
-                answer = self._link.read(4 * self._longest + 8 * 1024)
-            record = None if answer is None else _record(answer)
-        except (OSError, ValueError, RecursionError, messages.BrokenFrameError):
+                    messages.write(self._link, request)
+                record = _record(messages.read(self._link, 4 * self._longest + 8 * 1024))
+        except (OSError, messages.BrokenFrameError):
             record = None
         if record is None:
             self.gone = True
@@ -93,14 +92,12 @@ class Candidate:
         return record
 
 
-def _record(answer: bytes) -> Record | None:
-    """Parse a record from the program; `None` if it is malformed."""
-    text = answer.decode("utf-8", "surrogatepass")
-    if text[:1] == "+":
-        return ["completed", text[1:]]
-    record: object = json.loads(text)
-    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
-        return None
+def _record(answer: bytes | None) -> Record | None:
+    """Parse a record from the program; `None` if there is none or it is malformed."""
+    record = None if answer is None else messages.record_of(answer)
+    if record is None or record[0] == "completed":
+        # A record of JSON cannot say that the call returned.
+        return record if answer and answer[:1] == b"+" else None
     return [part[:LONGEST_MESSAGE] for part in record[:_PARTS]] if record[0] in _FAILURES else None
 
 

@@ -40,8 +40,8 @@ from typing import Any
 LENGTH = struct.Struct("<I")
 _RIGHTS = struct.Struct("i")
 
-#: The lengths of a job's two parts: the program's, and the judge's, empty if there is no check.
-JOB = struct.Struct("<II")
+#: The length of the program's part of a job; the rest is the judge's part, empty if there is no check.
+JOB = LENGTH
 
 #: Cause, wait status, wall seconds, processor seconds, peak bytes; then the program's answers or the judge's verdict.
 REPORT = struct.Struct("<BiddQ")
@@ -73,7 +73,7 @@ def write(descriptor: int, *parts: bytes) -> None:
 
 
 def read(descriptor: int, longest: int | None = None) -> bytes | None:
-    """Wait for one message.
+    """Wait for one message, and read nothing beyond it: a process forked later would inherit what is read ahead.
 
     Returns:
         The message, or `None` if the other side has closed.
@@ -84,46 +84,47 @@ def read(descriptor: int, longest: int | None = None) -> bytes | None:
     head = exactly(descriptor, LENGTH.size)
     if head is None:
         return None
-    return _body(descriptor, LENGTH.unpack(head)[0], b"", longest)
-
-
-def _body(descriptor: int, length: int, start: bytes, longest: int | None) -> bytes:
-    """Read what is missing of a message of `length` bytes that begins with `start`."""
+    (length,) = LENGTH.unpack(head)
     if longest is not None and length > longest:
         raise BrokenFrameError(f"a message of {length} bytes, but only {longest} are allowed")
-    rest = exactly(descriptor, length - len(start))
-    if rest is None:
+    message = exactly(descriptor, length)
+    if message is None:
         raise BrokenFrameError("cut off")
-    return start + rest if start else rest
+    return message
 
 
-class Stream:
-    """Buffered reader of the messages on one descriptor; one system call may read several messages.
+def split(data: bytearray) -> list[bytes]:
+    r"""Remove the whole messages at the start of the data, and return them.
 
-    Args:
-        descriptor: the descriptor; nothing else may read from it.
+    Example:
+        >>> data = bytearray(frame(b"ab") + b"\x02\x00")
+        >>> split(data), data
+        ([b'ab'], bytearray(b'\x02\x00'))
     """
+    messages, position = [], 0
+    while len(data) - position >= LENGTH.size:
+        end = position + LENGTH.size + LENGTH.unpack_from(data, position)[0]
+        if end > len(data):
+            break
+        messages.append(bytes(data[position + LENGTH.size : end]))
+        position = end
+    del data[:position]
+    return messages
 
-    _AT_ONCE = 4096
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._ahead = b""
+def record_of(message: bytes) -> list[str] | None:
+    """Parse a record, which is untrusted: a list of texts, the first of which says what happened.
 
-    def read(self, longest: int | None = None) -> bytes | None:
-        """Wait for one message, as the function `read` does."""
-        while len(self._ahead) < LENGTH.size:
-            more = os.read(self.descriptor, self._AT_ONCE)
-            if not more:
-                if self._ahead:
-                    raise BrokenFrameError("cut off")
-                return None
-            self._ahead += more
-        length = LENGTH.unpack_from(self._ahead)[0]
-        end = LENGTH.size + length
-        start = self._ahead[LENGTH.size : end]
-        self._ahead = self._ahead[end:]
-        return start if len(start) == length else _body(self.descriptor, length, start, longest)
+    "+" and a text mean a call that returned. Any other record is JSON; `None` if it is malformed.
+    """
+    try:
+        text = message.decode("utf-8", "surrogatepass")
+        record: object = ["completed", text[1:]] if text[:1] == "+" else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
+        return None
+    return record
 
 
 def hand_over(link: socket, byte: bytes, descriptor: int) -> None:
@@ -146,12 +147,12 @@ def exactly(descriptor: int, size: int) -> bytes | None:
     Raises:
         BrokenFrameError: the other side closed before all bytes had arrived.
     """
-    first = os.read(descriptor, min(size, 2**20)) if size else b""
-    if len(first) == size:
-        return first
-    if not first:
+    data = os.read(descriptor, min(size, 2**20)) if size else b""
+    if len(data) == size:
+        return data
+    if not data:
         return None
-    parts = bytearray(first)
+    parts = bytearray(data)
     while len(parts) < size:
         more = os.read(descriptor, min(size - len(parts), 2**20))
         if not more:

@@ -2,7 +2,7 @@
 
 It runs inside the jail and exchanges these messages with the pool over its standard input and output:
 
-    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part
+    pool -> worker    a frame with the settings (JSON), then a frame for each job: `JOB`, the program's part
                       (marshalled, for the harness), and the judge's part (JSON; empty if there is no check)
     worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then the program's answers or
                       the judge's verdict
@@ -264,12 +264,11 @@ class Server:
     def serve(self) -> NoReturn:
         """Run jobs until the pool closes its end."""
         while True:
-            head = messages.exactly(self._jobs, JOB.size)
-            if head is None:
+            job = messages.read(self._jobs)
+            if job is None:
                 self._leave()
-            of_program, of_check = JOB.unpack(head)
-            program = messages.exactly(self._jobs, of_program) or b""
-            check = messages.exactly(self._jobs, of_check) or b""
+            end_of_program = JOB.size + JOB.unpack_from(job)[0]
+            program, check = job[JOB.size : end_of_program], job[end_of_program:]
             started = time.monotonic()
             if check:
                 cause, payload, end = self._run_check(program, check, started + self._settings["wall"])
@@ -329,17 +328,11 @@ class Server:
 
     def _read_answers(self, link: int, deadline: float) -> tuple[int, bytes]:
         """Read the program's answers until it closes the link, reaches the deadline, or exceeds the output limit."""
-        waiting = select.poll()
-        waiting.register(link, select.POLLIN)
-        waiting.register(self._jobs, 0)
         room: int = self._settings["answers"]
         payload = bytearray()
         while len(payload) < room:
-            events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
-            if self._jobs in events:
-                self._leave()
             # A busy worker may read late what was sent in time.
-            if not events or time.monotonic() > deadline + _GRACE:
+            if not self._has_input(link, deadline) or time.monotonic() > deadline + _GRACE:
                 return TIMED_OUT, bytes(payload)
             try:
                 part = os.read(link, min(room - len(payload), 2**16))
@@ -352,23 +345,25 @@ class Server:
 
     def _await_verdict(self, referee: Referee, deadline: float) -> tuple[int, bytes, bytes | None]:
         """Wait for a verdict; return the cause, the verdict, and the packed `END` if the program was killed here."""
+        link, cause, end = referee.socket.fileno(), ENDED, None
+        if not self._has_input(link, deadline):
+            cause, end = TIMED_OUT, self._fork_server.end()
+        verdict = None
+        if end is None or self._has_input(link, deadline + _GRACE):
+            verdict = messages.read(link, _LONGEST_VERDICT)
+        if verdict is None:  # the judge has ended or is stuck, and the next check needs a new one
+            self._dismiss_referee()
+        return cause, verdict or b"", end
+
+    def _has_input(self, link: int, until: float) -> bool:
+        """Wait for input on a link; leave if the pool closes its end meanwhile."""
         waiting = select.poll()
-        waiting.register(referee.socket, select.POLLIN)
+        waiting.register(link, select.POLLIN)
         waiting.register(self._jobs, 0)
-        cause, end = ENDED, None
-        for until in (deadline, deadline + _GRACE):
-            events = dict(waiting.poll(max(0.0, until - time.monotonic()) * 1000))
-            if self._jobs in events:
-                self._leave()
-            if events:
-                verdict = messages.read(referee.socket.fileno(), _LONGEST_VERDICT)
-                if verdict is None:  # the judge has ended, and the next check needs a new one
-                    self._dismiss_referee()
-                return cause, verdict or b"", end
-            if end is None:
-                cause, end = TIMED_OUT, self._fork_server.end()
-        self._dismiss_referee()
-        return cause, b"", end
+        events = dict(waiting.poll(max(0.0, until - time.monotonic()) * 1000))
+        if self._jobs in events:
+            self._leave()
+        return bool(events)
 
     def _leave(self) -> NoReturn:
         """End the judge, the fork server and this worker, after the pool has closed its end."""
