@@ -1,6 +1,5 @@
 """Docker's containers as jails, by a real engine."""
 
-import os
 import subprocess
 import sys
 import time
@@ -9,10 +8,8 @@ from pathlib import Path
 
 import pytest
 from docker_engine import IMAGE, engine
-from ended_process import ended_process
-from sandbox_arena import asked, is_healthy
+from sandbox_arena import asked, holder, is_healthy
 
-import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox.backends import Docker, backend
 from merilo.sandbox.doctor import examine
@@ -23,23 +20,7 @@ from merilo.settings import ProgramSettings
 
 pytestmark = pytest.mark.thorough
 
-SOURCES = Path(merilo.__file__).parent.parent
 PATIENCE = 30.0
-
-HOLDER = """
-import sys
-sys.path.insert(0, {sources!r})
-from merilo.sandbox.backends import backend
-from merilo.sandbox.pool import Pool
-from merilo.sandbox.program import Limits, Program
-loop = Program("long", "def f():\\n    while True:\\n        pass", "f", ({{}},))
-quick = Program("quick", "def f():\\n    return 1", "f", ({{}},))
-with Pool(2, backend=backend("docker", python={python!r}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
-    run = pool.run([quick, quick, loop, loop])
-    next(run), next(run)
-    print("up", flush=True)
-    next(run)
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -132,10 +113,9 @@ def test_a_closed_pool_leaves_no_container() -> None:
 
 def test_a_killed_parent_leaves_no_container(address: str) -> None:
     others = containers()
-    code = HOLDER.format(sources=str(SOURCES), python=IMAGE.partition(":")[2].partition("-")[0])
-    environment = {**os.environ, "DOCKER_HOST": address}
-    with ended_process([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as holder:
-        assert holder.stdout.readline() == b"up\n"
+    python = IMAGE.partition(":")[2].partition("-")[0]
+    with holder(f"'docker', python={python!r}", 2, DOCKER_HOST=address) as process:
+        assert process.stdout.readline()
         assert len(containers() - others) == 2
     assert are_gone(others)
 

@@ -29,9 +29,7 @@ STUB = stub_of()
 def answers(completion: str, stub: Stub = STUB) -> int:
     """Run what was extracted on a list whose answer is known."""
     space: dict = {}
-    exec(
-        compile(extract(completion, stub).source, "program", "exec"), space
-    )  # our own programs, not a stranger's
+    exec(extract(completion, stub).source, space)  # our own programs, not a stranger's
     return space[stub.entry_point]([1, 2, 3])
 
 
@@ -109,17 +107,9 @@ def test_a_body_that_lost_its_indentation_or_has_another_gets_the_stubs(body):
         assert answers(wrap.format(dedented(body))) == 6
     assert answers(body.strip()) == 6  # only the first line has lost it
     for blanks in ("  ", "\t", "        ", " "):
-        assert (
-            answers(
-                re.sub(
-                    r"^(    )+",
-                    lambda each, blanks=blanks: blanks * (len(each[0]) // 4),
-                    body,
-                    flags=re.MULTILINE,
-                )
-            )
-            == 6
-        )
+        moved = [(line, len(line) - len(line.lstrip(" "))) for line in body.split("\n")]
+        other = "\n".join(blanks * (width // 4) + line[width // 4 * 4 :] for line, width in moved)
+        assert answers(other) == 6
 
 
 def test_the_text_of_a_string_is_never_moved():
@@ -146,16 +136,6 @@ def test_a_whole_module_is_taken_whole(module, wrap):
     assert answers(wrap.format(module)) == 6
 
 
-def test_the_last_block_that_defines_the_function_is_the_models_last_word():
-    draft = "```python\ndef total(numbers):\n    return 0\n```"
-    final = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
-    usage = "```python\nprint(total([1, 2]))\n```"
-    shell = "```bash\npip install nothing\n```"
-    assert (
-        answers(f"First try:\n{draft}\nThat is wrong. Better:\n{final}\nUse it so:\n{usage}\n{shell}\n") == 6
-    )
-
-
 @every("hollow", ["", "    ...\n", "    pass\n", "    # your code here\n"])
 def test_a_stub_that_is_shown_again_is_no_last_word(hollow):
     stub = PROMPT + hollow
@@ -169,16 +149,6 @@ def test_a_stub_that_is_shown_again_is_no_last_word(hollow):
     assert answers(f"{stub}```\n    return sum(numbers)\n```") == 6
 
 
-def test_imports_and_helpers_in_blocks_of_their_own_are_found():
-    helper = "```python\nimport functools as f, os.path\n```\nThen:\n```\n@f.lru_cache\ndef one(x):\n    return START + x\n\nSTART = 0\none('no number')\n```"
-    main = "```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```"
-    shell = "```bash\nSTART = 1\n```"
-    assert answers(f"First:\n{helper}\nNow the function:\n{main}\n{shell}\n") == 6
-    assert answers(f"{main}\nwith\n{helper}\n{shell}\n") == 6
-    body = "```python\n    return sum(map(one, numbers))\n```"
-    assert answers(f"First:\n{helper}\nNow the body:\n{body}\n{shell}\n") == 6
-
-
 def test_a_helper_that_the_chosen_block_defines_is_not_taken_from_a_draft():
     draft = "```python\ndef one(x):\n    return 0\n\ndef total(numbers):\n    return 0\n```"
     final = (
@@ -186,11 +156,6 @@ def test_a_helper_that_the_chosen_block_defines_is_not_taken_from_a_draft():
     )
     assert answers(f"{draft}\nBetter:\n{final}") == 6
     assert "return 0" not in extract(f"{draft}\nBetter:\n{final}", STUB).source
-
-
-def test_code_whose_fence_was_opened_in_the_prompt_ends_at_the_closing_fence():
-    assert answers("    return sum(numbers)\n```\n\nThis adds up.\n```python\nprint(total([1]))\n```") == 6
-    assert extract("    return sum(numbers)\n```", STUB).rule == "before a fence: body"
 
 
 WHOLE = SIGNATURE + "    return sum(numbers)\n"
@@ -201,8 +166,20 @@ MARKED = WHOLE.replace("\n", "  # ```python\n", 1)
 HELPER = "def one(x):\n    return x\n"
 USES_HELPER = SIGNATURE + "    return sum(map(one, numbers))\n"
 
+#: Blocks beside the one that holds the function.
+HELPERS = "```python\nimport functools as f, os.path\n```\nThen:\n```\n@f.lru_cache\ndef one(x):\n    return START + x\n\nSTART = 0\none('no number')\n```"
+USES = "```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```"
+SHELL = "```bash\nSTART = 1\n```"
+USAGE = "```python\nprint(total([1, 2]))\n```"
+
 #: What is special about an answer -> answers from which the right program must be taken.
 COMPLETIONS = {
+    "the last block that defines the function is the model's last word": [f"First try:\n```python\n{DRAFT}```\nThat is wrong. Better:\n{FENCED}\nUse it so:\n{USAGE}\n{SHELL}\n"],
+    "imports and helpers stand in blocks of their own": [
+        f"First:\n{HELPERS}\nNow the function:\n{USES}\n{SHELL}\n", f"{USES}\nwith\n{HELPERS}\n{SHELL}\n",
+        f"First:\n{HELPERS}\nNow the body:\n```python\n    return sum(map(one, numbers))\n```\n{SHELL}\n",
+    ],
+    "the fence was opened in the prompt": ["    return sum(numbers)\n```\n\nThis adds up.\n```python\nprint(total([1]))\n```"],
     "the stub's imports stand before a repeated signature": ["def total(numbers: List[int]):\n    return math.floor(sum(numbers))\n"],
     "helpers below the body are kept when it uses them": ["    return add(numbers)\n\n\ndef add(numbers):\n    return start() + sum(numbers)\n\n\ndef start():\n    return 0\n\n\ndef junk(:\n"],
     "a second definition by a model that repeats itself is cut": [f"{start}    return sum(numbers)\n\n\ndef total(numbers):\n    retu" for start in ("", SIGNATURE)],
@@ -265,6 +242,10 @@ def test_an_answer_beside_a_fence_that_holds_only_an_example_is_found(example):
     assert answers(f"An example:\n{example}\nThe function:\n\n{WHOLE}") == 6
     assert answers(f"An example:\n{example}\nThe body:\n\n    return sum(numbers)\n") == 6
     assert extract(f"An example:\n{example}\n{WHOLE}", STUB).place == "between prose"
+
+
+def test_a_fence_that_the_prompt_opened_has_its_own_rule():
+    assert extract("    return sum(numbers)\n```", STUB).rule == "before a fence: body"
 
 
 def test_another_function_is_no_body():

@@ -4,7 +4,6 @@ import contextlib
 import os
 import select
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,13 +12,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from ended_process import ended_process
 from every import every
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sandbox_arena import (
     asked,
     changed,
+    holder,
     is_healthy,
     jail_or_skip,
     jailed,
@@ -29,15 +28,12 @@ from sandbox_arena import (
     with_settings,
 )  # fmt: skip
 
-import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox.backends import NoJail, Start
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import ATTEMPTS, Pool
 from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
-
-SOURCES = Path(merilo.__file__).parent.parent
 
 #: Seconds within which killed processes must be gone.
 PATIENCE = 20.0
@@ -253,34 +249,11 @@ def test_closing_a_pool_leaves_nothing_and_may_be_done_twice() -> None:
     assert outlives(processes) == []
 
 
-HOLDER = """
-import sys
-sys.path.insert(0, {sources!r})
-from merilo.sandbox.backends import backend
-from merilo.sandbox.pool import Pool
-from merilo.sandbox.program import Check, Limits, Program
-from merilo.sandbox.doctor import descendants
-check = Check("def check(c):\\n    assert c() == 1")
-stuck = Check("import ctypes\\nctypes.CDLL(None).prctl(15, b'stuck', 0, 0, 0)\\ndef check(c):\\n    while True:\\n        pass")
-loop = "def f():\\n    open('left', 'w').write('x' * 10000)\\n    while True:\\n        pass"
-programs = [Program("quick", "def f():\\n    return 1", "f", check)] * 8
-with Pool(3, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
-    long = [Program("long", loop, "f", test) for test in (stuck, check, ({{}},))]
-    run = pool.run(programs + long * 2)
-    for _ in range(8):
-        next(run)
-    print(*[pid for worker in pool.pids for pid in (worker, *descendants(worker))], flush=True)
-    next(run)
-"""
-
-
 @pytest.mark.parametrize("unsafe", [False, True], ids=["jailed", "without a jail"])
 def test_a_killed_parent_leaves_no_process_and_no_file(unsafe: bool, tmp_path: Path) -> None:
     jail_or_skip()
-    command = [sys.executable, "-c", HOLDER.format(sources=str(SOURCES), unsafe=unsafe)]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with ended_process(command, stdout=subprocess.PIPE, env=environment) as holder:
-        processes = watched([int(pid) for pid in holder.stdout.readline().split()])
+    with holder(f"unsafe_no_sandbox={unsafe}", 3, TMPDIR=str(tmp_path)) as process:
+        processes = watched([int(pid) for pid in process.stdout.readline().split()])
         assert len(processes) >= 4
         end = time.monotonic() + PATIENCE
         while not any(Path(f"/proc/{pid}/comm").read_bytes() == b"stuck\n" for pid in processes):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from ended_process import ended_process
 
+import merilo
 from merilo.errors import MissingPartError
 from merilo.sandbox.backends import Bubblewrap, NoJail, Start
 from merilo.sandbox.interpreter import NEWEST, OLDEST, Interpreter, interpreter
@@ -291,3 +292,31 @@ class Attack:
 
 def names(attacks: list[Attack]) -> list[str]:
     return [attack.name for attack in attacks]
+
+
+#: A process that holds a pool with a long program in every worker, and prints its processes; to be killed.
+HOLDER = """
+from merilo.sandbox.backends import backend
+from merilo.sandbox.doctor import descendants
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Program
+check = Check("def check(c):\\n    assert c() == 1")
+stuck = Check("import ctypes\\nctypes.CDLL(None).prctl(15, b'stuck', 0, 0, 0)\\ndef check(c):\\n    while True:\\n        pass")
+loop = "def f():\\n    open('left', 'w').write('x' * 10000)\\n    while True:\\n        pass"
+programs = [Program("quick", "def f():\\n    return 1", "f", check)] * 8
+with Pool({workers}, backend=backend({backend}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
+    long = [Program("long", loop, "f", test) for test in (stuck, check, ({{}},))]
+    run = pool.run(programs + long * 2)
+    for _ in range(8):
+        next(run)
+    print(*[pid for worker in pool.pids for pid in (worker, *descendants(worker))], flush=True)
+    next(run)
+"""
+
+
+def holder(
+    backend: str, workers: int, **environment: str
+) -> contextlib.AbstractContextManager[subprocess.Popen]:
+    command = [sys.executable, "-c", HOLDER.format(backend=backend, workers=workers)]
+    search = {"PYTHONPATH": str(Path(merilo.__file__).parent.parent)}
+    return ended_process(command, stdout=subprocess.PIPE, env=os.environ | search | environment)
