@@ -16,6 +16,7 @@ from merilo.sandbox.job import run_job, write_generations, write_outputs
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits, Outcome
+from merilo.strict_json import read_json
 
 EXAMPLES = Path(examples.__path__[0])
 
@@ -59,39 +60,25 @@ def data(tmp_path):
 
 
 @pytest.mark.thorough
-def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text, _, _ in ENDINGS])
-    judged = Judged(data, path)
-    found = [(line["result"], line["error"]) for line in judged.generations]
-    for (text, result, error), (found_result, found_error) in zip(ENDINGS, found, strict=True):
-        assert found_result == result, text
-        assert not error or found_error == error, text
-    assert judged.ends == Counter(Outcome(result) for _, result, _ in ENDINGS)
-
-
-@pytest.mark.thorough
-def test_a_check_ends_in_the_same_ways(tmp_path):
-    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
-    path = write_lines(tmp_path / "c.jsonl", *[completion("HumanEval/0", text) for text, _, _ in ENDINGS])
-    for (text, result, error), line in zip(ENDINGS, Judged(data, path).generations, strict=True):
+@pytest.mark.parametrize("name", [1, "HumanEval/0"], ids=["calls", "check"])
+def test_every_way_to_end_is_told_from_the_others(tmp_path, data, name):
+    checks = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
+    path = write_lines(tmp_path / "c.jsonl", *[completion(name, text) for text, _, _ in ENDINGS])
+    judged = Judged(data if name == 1 else checks, path)
+    for (text, result, error), line in zip(ENDINGS, judged.generations, strict=True):
         assert line["result"] == result, text
         assert not error or line["error"] == error, text
 
 
-def test_the_outputs_are_a_submissions(tmp_path, data):
-    texts = ["    return 2 * x", "    return x", "    return 2 * int(x)", "    return 2 * x)"]
-    path = write_lines(
-        tmp_path / "c.jsonl", *[completion(1, text) for text in texts], completion(2, "    return [x, None]")
-    )
-    Judged(data, path)
-    assert json.loads((tmp_path / "outputs.json").read_text()) == {
-        "data": {
-            "test": [
-                {"outputs": [["2", "abab"], ["1", "ab"], ["2", None], [None, None]], "meta": {"id": 1}},
-                {"outputs": [["[1, None]", "['ab', None]"]], "meta": {"id": 2}},
-            ]
-        }
-    }
+def test_the_outputs_are_a_submissions_and_hold_nothing_that_strict_json_cannot(tmp_path, data):
+    halves = "    return '\\ud800' if x == 1 else '\\U0001f600'"
+    texts = ["    return 2 * x", "    return x", "    return 2 * int(x)", "    return 2 * x)", halves]
+    rows = [completion(1, text) for text in texts] + [completion(2, "    return [x, None]")]
+    Judged(data, write_lines(tmp_path / "c.jsonl", *rows))
+    outputs = [["2", "abab"], ["1", "ab"], ["2", None], [None, None], [None, "\U0001f600"]]
+    items = [{"outputs": outputs, "meta": {"id": 1}}]
+    items += [{"outputs": [["[1, None]", "['ab', None]"]], "meta": {"id": 2}}]
+    assert read_json(tmp_path / "outputs.json") == {"data": {"test": items}}
 
 
 def test_a_file_that_is_changed_while_it_is_scored_has_no_score(tmp_path, data):
