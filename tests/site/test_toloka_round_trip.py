@@ -4,12 +4,10 @@ The answers are given on the site. They are then written as Toloka would export 
 `merilo study export`, not from the table that the site collects.
 """
 
-import csv
-import io
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +17,7 @@ from random import Random
 
 import pytest
 from command import merilo
-from study_people import frozen, of_kind, study_of
+from study_people import Visit, answered, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -36,7 +34,7 @@ from merilo.site.annotator_steps import (
 from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
-from merilo.site.served_study import ServedStudy, load_study
+from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
 from merilo.studies.instruction import SKIP_OWN
@@ -187,65 +185,23 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
 
 def tolokas_export(folder: StudyFolder, shape: Shape, exported: Path) -> str:
     """The answers in the site's database as Toloka exports them; answers of excluded people are rejected there."""
-    tasks = {row["INPUT:task"]: row for path in sorted(exported.rglob("t*.tsv")) for row in table(path)}
     state = read_site(folder.path, arm=shape.arm)
-    study = state.study
-    rows = [
-        {
-            **held._asdict(),
-            "pseudonym": person.pseudonym,
-            "stage": person.stage,
-            "place": held.place or -held.task - 1,
-            "answer": SKIP_OWN["ru"] if held.skipped else held.answer,
-        }
+    arm, tasks = state.study.arm, state.study.tasks
+    pages = [
+        Visit(
+            number=f"{person.pseudonym}-{held.place or -held.task - 1}",
+            person=person.pseudonym,
+            started=datetime.fromtimestamp(held.given / 1000, UTC),
+            seconds=(held.answered - held.given) / 1000,
+            answers={tasks[held.task].id: SKIP_OWN["ru"] if held.skipped else held.answer},
+            reward=(arm.pay.per_page or 0) / arm.items_per_page,
+            status="REJECTED" if person.stage == "excluded" else "APPROVED",
+        )
         for person in sorted(state.people.values(), key=lambda one: one.pseudonym)
         for held in sorted(person.tasks.values(), key=lambda one: -(one.answered or 0))
         if held.state == "answered"
     ]
-    beside = shape.arm == "experts" and study.tasks[0].form != "labels"
-    lines = [toloka_row(study, row, tasks, beside) for row in rows]
-    text = io.StringIO()
-    names = [name for name in dict.fromkeys(name for line in lines for name in line) if name]
-    writer = csv.DictWriter(
-        text, names, delimiter="\t", lineterminator="\n", restval="", quoting=csv.QUOTE_ALL
-    )
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
-
-
-def toloka_row(
-    study: ServedStudy, row: Mapping, tasks: Mapping[str, Mapping[str, str]], beside: bool
-) -> dict[str, str]:
-    task = tasks[study.tasks[row["task"]].id]
-    mine = row["answer"] == SKIP_OWN["ru"]
-    output = {"OUTPUT:answer": "" if beside and mine else row["answer"]}
-    if beside:
-        output["OUTPUT:mine"] = "true" if mine else ""
-    return {
-        **{name: text for name, text in task.items() if name.startswith("INPUT:")},
-        **output,
-        **{name: text for name, text in task.items() if not name.startswith("INPUT:")},
-        "ASSIGNMENT:assignment_id": f"{row['pseudonym']}-{row['place']}",
-        "ASSIGNMENT:worker_id": row["pseudonym"],
-        "ASSIGNMENT:status": "REJECTED" if row["stage"] == "excluded" else "APPROVED",
-        "ASSIGNMENT:started": moment(row["given"]),
-        "ASSIGNMENT:submitted": moment(row["answered"]),
-        "ASSIGNMENT:reward": f"{(study.arm.pay.per_page or 0) / study.arm.items_per_page:.10f}",
-    }
-
-
-def moment(milliseconds: int) -> str:
-    """A time as Toloka writes it: in UTC, without saying so."""
-    return (
-        datetime.fromtimestamp(milliseconds / 1000, UTC)
-        .replace(tzinfo=None)
-        .isoformat(timespec="milliseconds")
-    )
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), delimiter="\t"))
+    return answered("toloka", exported, pages)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ from random import Random
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study
 from merilo.studies.study_tasks import StudyTask, interleaved, pages
 
@@ -119,13 +120,17 @@ class Visit:
         started: when the page was opened.
         seconds: how long it took.
         answers: task's id -> answer, in the order of the page.
+        reward: what is paid for the page.
+        status: what became of the page on Toloka.
     """
 
-    number: int
-    person: int
+    number: int | str
+    person: int | str
     started: datetime
-    seconds: int
+    seconds: float
     answers: Mapping[str, str]
+    reward: float = REWARD
+    status: str = "APPROVED"
 
     @property
     def submitted(self) -> datetime:
@@ -181,7 +186,11 @@ def _table(path: Path, delimiter: str) -> list[dict[str, str]]:
 def _written(rows: Sequence[Mapping[str, str]], delimiter: str) -> str:
     text = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(text, list(names), delimiter=delimiter, lineterminator="\n", restval="")
+    alone = any(
+        "\r" in value for row in rows for value in row.values()
+    )  # csv quotes it only as part of an end of line
+    quoting = csv.QUOTE_ALL if alone else csv.QUOTE_MINIMAL
+    writer = csv.DictWriter(text, list(names), "", delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -192,20 +201,24 @@ def _iso(moment: datetime) -> str:
 
 
 def _toloka(export: Path, people: Sequence[Visit]) -> str:
-    tasks = {row["INPUT:task"]: row for row in _table(export / "tasks.tsv", "\t")}
+    """A row an answer; where a project offers the mark "may be mine" beside an open answer, people tick that."""
+    tasks = {row["INPUT:task"]: row for path in export.rglob("t*.tsv") for row in _table(path, "\t")}
+    beside = any('"mine"' in path.read_text(encoding="utf-8") for path in export.rglob("project.json"))
     rows = []
     for visit in people:
         for task, answer in visit.answers.items():
             shown = {name: text for name, text in tasks[task].items() if name.startswith("INPUT:")}
             rest = {name: text for name, text in tasks[task].items() if not name.startswith("INPUT:")}
+            mine = beside and answer in SKIP_OWN.values()
             rows.append({
-                **shown, "OUTPUT:answer": answer, **rest, "HINT:default_language": "",
+                **shown, "OUTPUT:answer": "" if mine else answer, **({"OUTPUT:mine": "true" if mine else ""} if beside else {}),
+                **rest, "HINT:default_language": "",
                 "ASSIGNMENT:link": f"https://platform.toloka.ai/task/1/{visit.number}",
                 "ASSIGNMENT:task_id": f"task--{task}", "ASSIGNMENT:assignment_id": str(visit.number),
                 "ASSIGNMENT:task_suite_id": f"suite--{visit.number}", "ASSIGNMENT:worker_id": str(visit.person),
-                "ASSIGNMENT:status": "APPROVED", "ASSIGNMENT:started": _iso(visit.started),
+                "ASSIGNMENT:status": visit.status, "ASSIGNMENT:started": _iso(visit.started),
                 "ASSIGNMENT:submitted": _iso(visit.submitted), "ASSIGNMENT:accepted": _iso(visit.submitted),
-                "ASSIGNMENT:reward": f"{REWARD:.10f}",
+                "ASSIGNMENT:reward": f"{visit.reward:.10f}",
             })  # fmt: skip
     return _written(rows, "\t")
 
@@ -251,8 +264,8 @@ def _abc_dialogues(table: Sequence[Mapping[str, str]], people: Sequence[Visit]) 
 def _label_studio(export: Path, people: Sequence[Visit]) -> str:
     """An annotation a task: Label Studio shows one task at a time."""
     tasks = json.loads((export / "tasks.json").read_text(encoding="utf-8"))
-    choices = "<Choices" in (export / "labels.xml").read_text(encoding="utf-8")
-    numbers = "<Number" in (export / "labels.xml").read_text(encoding="utf-8")
+    form = (export / "labels.xml").read_text(encoding="utf-8")
+    kind = "choices" if "<Choices" in form else "number" if "<Number" in form else "textarea"
     exported = []
     for number, task in enumerate(tasks, start=1):
         annotations = []
@@ -260,13 +273,10 @@ def _label_studio(export: Path, people: Sequence[Visit]) -> str:
             answer = visit.answers.get(task["data"]["task"])
             if answer is not None:
                 value = (
-                    {"choices": [answer]}
-                    if choices
-                    else {"number": int(answer)}
-                    if numbers
-                    else {"text": [answer]}
+                    {"number": int(answer)}
+                    if kind == "number"
+                    else {{"textarea": "text"}.get(kind, kind): [answer]}
                 )
-                kind = "choices" if choices else "number" if numbers else "textarea"
                 annotations.append({
                     "id": visit.number, "completed_by": visit.person, "was_cancelled": False, "ground_truth": False,
                     "result": [{"id": "x", "type": kind, "value": value, "origin": "manual", "to_name": "prompt",
