@@ -25,7 +25,7 @@ import httpx
 
 from merilo.items import Item
 from merilo.site.author_actions import register
-from merilo.site.journal import Event, Journal, LogEntry, database_url, facts_text
+from merilo.site.journal import Event, Journal, LogEntry, database_url
 from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
@@ -83,7 +83,7 @@ def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
                 (at - int(1000 * seconds), "given", name, task, {"place": places[person], "due": at})
             )
             saved.append((at, "answered", name, task, {"seconds": seconds, "answer": str((task + (chance.random() < 0.1)) % 2)}))  # fmt: skip
-    events = [Event(at, kind, person, task, facts_text(facts)) for at, kind, person, task, facts in (*came, *moved, *given, *saved)]  # fmt: skip
+    events = [Event(at, kind, person, task, facts) for at, kind, person, task, facts in (*came, *moved, *given, *saved)]  # fmt: skip
     journal = Journal(database_url(path, None))
     assert journal.take()
     state = State(study)

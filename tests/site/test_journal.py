@@ -25,7 +25,7 @@ from merilo.studies.study_folder import StudyFolder
 Frozen = Callable[..., StudyFolder]
 
 EVENTS = [
-    Event(5, "came", "p1", data='{"a":1}'),
+    Event(5, "came", "p1", facts={"a": 1}),
     Event(6, "given", "p1", 3),
     Event(7, "answered", "p1", 3, '{"answer":"1"}'),
 ]

@@ -35,7 +35,6 @@ def everything(state: State) -> dict[str, Any]:
             name: (one.name, one.person, one.revoked, one.domains) for name, one in state.invitations.items()
         },
         "open": state.open,
-        "pending": state.pending,
         "paused": state.paused,
         "free": state._free,
     }

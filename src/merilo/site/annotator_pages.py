@@ -39,6 +39,7 @@ from merilo.site.people_access import (
 )
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
+    Form,
     RefusedRequestError,
     VisitorCookies,
     browser_language,
@@ -271,7 +272,7 @@ class _Visit:
         """Return the language of the person's pages."""
         return self.site.language(self.request, self.study, person)
 
-    async def form(self) -> Mapping[str, Sequence[str]]:
+    async def form(self) -> Form:
         """Read the sent form."""
         return await form_of(self.request, self.site.cookies)
 
@@ -323,7 +324,7 @@ class _Visit:
         *,
         before: _Before | None = None,
         sent: _Sent | None = None,
-        form: Mapping[str, Sequence[str]] | None = None,
+        form: Form | None = None,
     ) -> Response:
         """Return the page of the tasks that the person has before them; after a fault, with what they typed."""
         before = before or await self.before(page)
@@ -379,7 +380,7 @@ class _Visit:
         page: Page,
         language: Language,
         sent: _Sent | None,
-        form: Mapping[str, Sequence[str]],
+        form: Form,
     ) -> dict[str, Any]:
         """Return one task of a page for the template; after a fault, with what the person typed."""
         study, task = self.study, self.study.tasks[shown.number]
@@ -409,7 +410,7 @@ class _Visit:
         except RefusedRequestError as error:
             return self._unsaved(form, error)
 
-    async def _take(self, page: Page, form: Mapping[str, Sequence[str]]) -> Response:
+    async def _take(self, page: Page, form: Form) -> Response:
         site, study, now = self.site, self.study, self.site.clock.now()
         if self.sender:
             site.limits.answer(self.request, self.sender)
@@ -450,7 +451,7 @@ class _Visit:
             return self.go(f"training/{study.tasks[sent.answers[0].number].id}")
         return self.go("pause" if sent.then == "pause" else "task")
 
-    def _unsaved(self, form: Mapping[str, Sequence[str]], error: RefusedRequestError) -> Response:
+    def _unsaved(self, form: Form, error: RefusedRequestError) -> Response:
         """Return a page with the answer that was not saved and a button that sends it again, without the database.
 
         Raises:
@@ -652,7 +653,7 @@ async def _media(here: _Visit) -> Response:
 
 
 #: A step of a person, with the sent form and the time.
-_Step: TypeAlias = Callable[[State, Person, Mapping[str, Sequence[str]], int], object]
+_Step: TypeAlias = Callable[[State, Person, Form, int], object]
 
 
 def _after(step: _Step) -> Callable[[_Visit], Awaitable[Response]]:
@@ -666,9 +667,9 @@ def _after(step: _Step) -> Callable[[_Visit], Awaitable[Response]]:
     return sent
 
 
-#: Method and path of a page of a study -> what answers.
+#: Method and path of a page of a study -> what answers; the most frequent ones come first.
 _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]] = {
-    ("POST", "/task"): lambda here: here.take("task"),  # first, because the first route that fits answers
+    ("POST", "/task"): lambda here: here.take("task"),
     ("GET", "/task"): lambda here: here.show("task"),
     ("GET", "/"): _Visit.home,
     ("GET", "/consent"): _Visit.consent_again,
@@ -716,15 +717,11 @@ def annotator_routes(site: AnnotationSite) -> list[Route]:
     async def link(request: Request) -> Response:
         return await _by_code(site, request, request.path_params["code"])
 
-    return [
-        *(
-            Route(f"/s/{{key}}{path}", page(answer), methods=[method])
-            for (method, path), answer in _ROUTES.items()
-        ),
-        Route("/", door),
-        Route("/enter", enter, methods=["POST"]),
-        Route("/i/{code}", link),
+    pages = [
+        Route(f"/s/{{key}}{path}", page(answer), methods=[method])
+        for (method, path), answer in _ROUTES.items()
     ]
+    return [*pages, Route("/", door), Route("/enter", enter, methods=["POST"]), Route("/i/{code}", link)]
 
 
 def _next(state: State, person: Person, now: int) -> _Before:
@@ -750,7 +747,7 @@ def _worst(results: Iterable[Taken]) -> Taken:
     return next(outcome for outcome in _FROM_WORST if outcome in outcomes)
 
 
-def _of_task(form: Mapping[str, Sequence[str]], task: str) -> Mapping[str, Sequence[str]]:
+def _of_task(form: Form, task: str) -> Form:
     """Return the fields of one task of a form; a form with several tasks has their ids in the names."""
     if len(form.get("task", ())) < 2:
         return form
@@ -758,7 +755,7 @@ def _of_task(form: Mapping[str, Sequence[str]], task: str) -> Mapping[str, Seque
     return {name.removesuffix(ending): values for name, values in form.items() if name.endswith(ending)}
 
 
-def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> _Sent:
+def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
     """Read a sent form.
 
     Raises:

@@ -101,8 +101,8 @@ def _next_task(
 def _held_by_others(state: State, person: Person) -> bool:
     """Whether a task that the person has not had is with somebody else, who may not answer it."""
     return any(
-        holder != person.id and state.people[holder].tasks[task].counts and not person.never_gets(task)
-        for holder, task in state.pending
+        holder is not person and assignment.counts and not person.never_gets(assignment.task)
+        for holder, assignment in state.pending
     )
 
 
@@ -217,9 +217,9 @@ def return_overdue(state: State, now: int) -> int:
     lease. If they come back, they take the places that are still free.
     """
     places = 0
-    for holder, task in sorted(state.pending, key=lambda pair: (pair[1], pair[0])):
-        assignment = state.people[holder].tasks[task]
-        if assignment.state == "open" and assignment.is_over(now):
+    overdue = [(task.task, holder.id) for holder, task in state.pending if task.is_over(now)]
+    for task, holder in sorted(overdue):
+        if task in state.people[holder].open:  # else it has gone with its dialogue
             state.record(now, "expired", holder, task)
             places += 1
     since = now - round(1000 * state.rules.lease)

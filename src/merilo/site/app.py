@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from hashlib import sha256
@@ -20,7 +20,7 @@ from starlette.routing import Route
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
 from merilo.site.annotator_steps import return_overdue
-from merilo.site.author import author_routes
+from merilo.site.author import AuthorPages
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
 from merilo.site.journal import Writer
 from merilo.site.site_requests import RefusedRequestError
@@ -51,14 +51,21 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
             site.writer.close()
             site.writer = None
 
+    async def health(_: Request) -> Response:
+        """For reverse proxies and containers: the server accepts requests."""
+        return Response(status_code=204)
+
+    async def static(request: Request) -> Response:
+        return static_file(request, request.path_params["name"])
+
     app = Starlette(
-        routes=[
-            *annotator_routes(site),
-            *author_routes(site),
-            Route("/health", _health),
-            Route("/static/{name}", static_file),
-        ],
         lifespan=lifespan,
+        routes=[
+            Route("/health", health),
+            Route("/static/{name}", static),
+            *annotator_routes(site),
+            *AuthorPages(site).routes(),
+        ],
         middleware=[Middleware(SecurityHeaders), Middleware(WaitingBodies)],
         exception_handlers=_error_pages(site),
     )
@@ -66,13 +73,8 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     return app
 
 
-async def _health(_: Request) -> Response:
-    """For reverse proxies and containers: the server accepts requests."""
-    return Response(status_code=204)
-
-
-def _error_pages(site: AnnotationSite) -> dict[Any, Callable[[Request, Any], Awaitable[Response]]]:
-    """Return what answers requests that are refused, and requests that fail, with pages."""
+def _error_pages(site: AnnotationSite) -> Mapping[Any, Callable[[Request, Any], Awaitable[Response]]]:
+    """Return the pages of requests that are refused, and of requests that fail."""
 
     async def refused(request: Request, error: RefusedRequestError) -> Response:
         response = site.refused(request, error)
@@ -117,13 +119,16 @@ _KINDS: Final = {
 }
 
 
-async def static_file(request: Request) -> Response:
-    """Return a script or style of the site; a browser names in the request the version that it has.
+def static_file(request: Request, name: str) -> Response:
+    """Return a script or style of the site.
+
+    Args:
+        request: the request; a browser names in it the version that it has.
+        name: the file's name.
 
     Raises:
         RefusedRequestError: the site has no such file.
     """
-    name = request.path_params["name"]
     if name not in _KINDS:
         raise RefusedRequestError(404, "not_found")
     content, version = _read(name)

@@ -34,6 +34,7 @@ from merilo.site.author_actions import (
     ORDERS,
     SECRET_HEADER,
     AuthorActions,
+    Change,
     carry_out,
     comments_table,
     log_table,
@@ -43,6 +44,7 @@ from merilo.site.overview_texts import CHART, SOURCES, STAGES, overview_texts
 from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
+    Form,
     RefusedRequestError,
     browser_language,
     cookie_of,
@@ -103,8 +105,8 @@ def plain_text(text: str) -> str:
     return " ".join(text.replace("\0", "").split())
 
 
-#: What answers a request of the author about a study.
-_Answer: TypeAlias = Callable[[Request, ServedStudy], Awaitable[Response]]
+#: What answers a request about a study; the form is empty where none is sent.
+_Page: TypeAlias = Callable[[Request, ServedStudy, Form], Awaitable[Response]]
 
 #: Name of a column by which people are sorted -> the value, and whether small values come first; a person without
 #: a value comes last.
@@ -117,7 +119,7 @@ _ORDERS: Final[Mapping[str, tuple[Callable[[Worker], Any], bool]]] = {
 }
 
 
-class AuthorViews:
+class AuthorPages:
     """The author's side of a server process.
 
     Args:
@@ -130,6 +132,7 @@ class AuthorViews:
         secret = site.author_secret or secrets.token_urlsafe(32)
         self._secret = secret.encode()
         self._signer = TimestampSigner(secret, salt="author", digest_method=sha256)
+        self._one_at_a_time = asyncio.Lock()
 
     def enter(self, request: Request, secret: str) -> Response:
         """Give the cookie to a browser that knows the secret, and send it to an address without the secret.
@@ -237,6 +240,176 @@ class AuthorViews:
         )
 
 
+    async def overview(self, request: Request, study: ServedStudy, _: Form) -> Response:
+        """Return the page of a study; with the form of invitations or about a person if the address asks for it."""
+        asked = request.query_params
+        if "person" in asked:
+            return await self.page(request, study, opened="person", pseudonym=asked["person"], typed="")
+        if "invite" in asked:
+            return await self.page(request, study, opened="invite", typed="", ticked=())
+        return await self.page(request, study)
+
+    async def choose_language(self, request: Request, study: ServedStudy, form: Form) -> Response:
+        """Show the page in another language from now on."""
+        response = _to_page(study)
+        set_cookie(request, response, LANGUAGE_COOKIE, "en" if field(form, "language") == "en" else "ru")
+        return response
+
+    async def estimate(self, request: Request, study: ServedStudy, _: Form) -> Response:
+        """Show the estimate and record it; one is computed at a time."""
+        now = self.site.clock.now()
+        await self.act(study, lambda author: author.record("estimate_shown"))
+        async with self._one_at_a_time:
+            status = await self.site.read(study, lambda state: site_status(state, now, estimate=True))
+        return await self.page(request, study, opened="estimate", seen=status.status)
+
+    async def pause(self, _: Request, study: ServedStudy, __: Form) -> Response:
+        """Pause the study."""
+        await self.act(study, lambda author: author.set_paused(paused=True))
+        return _to_page(study)
+
+    async def resume(self, _: Request, study: ServedStudy, __: Form) -> Response:
+        """Resume the study."""
+        await self.act(study, lambda author: author.set_paused(paused=False))
+        return _to_page(study)
+
+    async def exclude(self, request: Request, study: ServedStudy, form: Form) -> Response:
+        """Exclude a person; without a good reason, the form comes again."""
+        reason = field(form, "reason")
+        try:
+            return await self._change(request, study, lambda author, name: author.exclude(name, reason))
+        except UsageError:
+            fault = Text("Give a reason of at most 1,000 characters.")
+            return await self.page(
+                request, study, opened="person", pseudonym=_person(request), fault=fault, typed=reason
+            )
+
+    async def reinstate(self, request: Request, study: ServedStudy, _: Form) -> Response:
+        """Reinstate a person."""
+        return await self._change(request, study, AuthorActions.reinstate)
+
+    async def erase(self, request: Request, study: ServedStudy, form: Form) -> Response:
+        """Erase a person, if the author has ticked that they are sure."""
+        if field(form, "sure"):
+            return await self._change(request, study, AuthorActions.erase)
+        fault = Text("Erasing cannot be undone: tick the box to confirm it.")
+        return await self.page(
+            request, study, opened="person", pseudonym=_person(request), fault=fault, typed=""
+        )
+
+    async def _change(
+        self, request: Request, study: ServedStudy, deed: Callable[[AuthorActions, str], Change | None]
+    ) -> Response:
+        if await self.act(study, lambda author: deed(author, _person(request))) is None:
+            raise RefusedRequestError(404, "not_found")
+        return _to_page(study, "#table")
+
+    async def invite(self, request: Request, study: ServedStudy, form: Form) -> Response:
+        """Make invitations and show their links."""
+        names, domains, fault = _invited(study, form)
+        if fault is not None:
+            return await self.page(
+                request, study, opened="invite", fault=fault, typed=field(form, "names"), ticked=domains
+            )
+        secret = self.site.cookies.secret_of(f"invitations {study.key} {field(form, 'once')}")
+        codes = [_code(secret, at) for at in range(len(names))]
+        invitations = await self.act(study, lambda author: author.invite(names, codes=codes, domains=domains))
+        links = [(name, f"{request.base_url}i/{code}") for name, code in invitations]
+        return await self.page(request, study, opened="links", links=links)
+
+    async def revoke(self, _: Request, study: ServedStudy, form: Form) -> Response:
+        """Revoke an invitation."""
+        hashed = plain_text(field(form, "invitation"))
+        await self.act(study, lambda author: author.revoke(hashed))
+        return _to_page(study, "?invite=1#invite")
+
+    async def table(self, request: Request, study: ServedStudy, _: Form) -> Response:
+        """Return a table to download."""
+        site, name = self.site, request.path_params["name"]
+        tables: Mapping[str, Callable[[State], str]] = {
+            "answers.csv": lambda state: collect_answers(state).table,
+            "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
+            "people.csv": paid_people,
+            "counts.csv": lambda state: people_table(study, count_people(state, site.clock.now())),
+            "comments.csv": comments_table,
+            "log.csv": lambda state: log_table(state, site.journal.events(study.key, DEEDS)),
+        }
+        if name not in tables:
+            raise RefusedRequestError(404, "not_found")
+        await self.act(study, lambda author: author.record("downloaded", table=name))
+        content = await site.read(study, tables[name])
+        stem, suffix = name.split(".")
+        kind = "text/csv" if suffix == "csv" else "application/jsonl"
+        headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}
+        return Response(content.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
+
+    async def orders(self, request: Request) -> Response:
+        """Do what commands ask for while this server writes the log."""
+        site, secret = self.site, request.headers.get(SECRET_HEADER, "")
+        if site.author_secret is None or not hmac.compare_digest(self._secret, secret.encode()):
+            raise RefusedRequestError(404, "not_found")
+        order, now = await request.json(), site.clock.now()
+        try:
+            result = await site.act(lambda: carry_out([*site.states.values()], order, now))
+        except UsageError as error:
+            return JSONResponse({"error": error.on_command_line}, status_code=422)
+        for study in site.studies:
+            self.statuses.forget(study)
+        return JSONResponse(result)
+
+    def routes(self) -> list[Route]:
+        """Return the routes of the author's link, page, forms and tables; without the cookie only the link's."""
+
+        async def enter(request: Request) -> Response:
+            return self.enter(request, request.path_params["secret"])
+
+        async def home(request: Request) -> Response:
+            self.allowed(request)
+            return _to_page(self.site.studies[0])
+
+        of_study = [
+            Route(f"{HOME}{{key}}/{path}", self._inside(answer), methods=[method])
+            for (method, path), answer in self._pages().items()
+        ]
+        return [Route(ORDERS, self.orders, methods=["POST"], include_in_schema=False), Route(f"{HOME}{{secret}}", enter),
+                Route(HOME, home), *of_study]  # fmt: skip
+
+    def _pages(self) -> Mapping[tuple[str, str], _Page]:
+        return {
+            ("GET", ""): self.overview,
+            ("POST", "language"): self.choose_language,
+            ("POST", "estimate"): self.estimate,
+            ("POST", "pause"): self.pause,
+            ("POST", "resume"): self.resume,
+            ("POST", "people/{pseudonym}/exclude"): self.exclude,
+            ("POST", "people/{pseudonym}/reinstate"): self.reinstate,
+            ("POST", "people/{pseudonym}/erase"): self.erase,
+            ("POST", "invitations"): self.invite,
+            ("POST", "invitations/revoke"): self.revoke,
+            ("GET", "{name}"): self.table,
+        }
+
+    def _inside(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Return what answers a browser with the cookie."""
+
+        async def endpoint(request: Request) -> Response:
+            self.allowed(request)
+            study = self.site.study(request.path_params["key"])
+            form = await form_of(request, self.site.cookies) if request.method == "POST" else {}
+            return await page(request, study, form)
+
+        return endpoint
+
+
+def _to_page(study: ServedStudy, place: str = "") -> Response:
+    return RedirectResponse(f"{HOME}{study.key}/{place}", 303)
+
+
+def _person(request: Request) -> str:
+    """The person in the address of a form."""
+    return plain_text(request.path_params["pseudonym"])
+
+
 def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
     """Sort people by a column; those without a value come last."""
     value, rising = _ORDERS[by]
@@ -245,194 +418,8 @@ def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
     return sorted(known, key=value, reverse=not rising) + rest
 
 
-def author_routes(site: AnnotationSite) -> list[Route]:
-    """Return the routes of the author's link and pages, and of what commands ask while this server runs."""
-    views = AuthorViews(site)
-
-    async def enter(request: Request) -> Response:
-        return views.enter(request, request.path_params["secret"])
-
-    async def home(request: Request) -> Response:
-        views.allowed(request)
-        return RedirectResponse(f"{HOME}{site.studies[0].key}/", 303)
-
-    async def orders(request: Request) -> Response:
-        secret = request.headers.get(SECRET_HEADER, "")
-        if site.author_secret is None or not hmac.compare_digest(
-            site.author_secret.encode(), secret.encode()
-        ):
-            raise RefusedRequestError(404, "not_found")
-        order, now = await request.json(), site.clock.now()
-        try:
-            result = await site.act(lambda: carry_out([*site.states.values()], order, now))
-        except UsageError as error:
-            return JSONResponse({"error": error.on_command_line}, status_code=422)
-        for study in site.studies:
-            views.statuses.forget(study)
-        return JSONResponse(result)
-
-    def inside(answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
-            views.allowed(request)
-            return await answer(request, site.study(request.path_params["key"]))
-
-        return endpoint
-
-    answers = {**_page_answers(views), **_people_answers(views), ("GET", "/{name}"): _table_answer(views)}
-    return [
-        Route(ORDERS, orders, methods=["POST"]),
-        Route(f"{HOME}{{secret}}", enter),
-        Route(HOME, home),
-        *(
-            Route(f"{HOME}{{key}}{path}", inside(answer), methods=[method])
-            for (method, path), answer in answers.items()
-        ),
-    ]
-
-
-def _page_answers(views: AuthorViews) -> dict[tuple[str, str], _Answer]:
-    """Method and path of the page and of what its forms about the study do -> what answers."""
-    site = views.site
-    one_at_a_time = asyncio.Lock()
-
-    async def language(request: Request, study: ServedStudy) -> Response:
-        form = await form_of(request, site.cookies)
-        response = _back_to(study)
-        chosen = "en" if field(form, "language") == "en" else "ru"
-        set_cookie(request, response, LANGUAGE_COOKIE, chosen)
-        return response
-
-    async def page(request: Request, study: ServedStudy) -> Response:
-        asked = request.query_params
-        if "person" in asked:
-            return await views.page(request, study, opened="person", pseudonym=asked["person"], typed="")
-        if "invite" in asked:
-            return await views.page(request, study, opened="invite", typed="", ticked=())
-        return await views.page(request, study)
-
-    async def estimate(request: Request, study: ServedStudy) -> Response:
-        now = site.clock.now()
-        await form_of(request, site.cookies)
-        await views.act(study, lambda author: author.record("estimate_shown"))
-
-        async with one_at_a_time:
-            status = await site.read(study, lambda state: site_status(state, now, estimate=True))
-        return await views.page(request, study, opened="estimate", seen=status.status)
-
-    def set_paused(*, paused: bool) -> _Answer:
-        async def answer(request: Request, study: ServedStudy) -> Response:
-            await form_of(request, site.cookies)
-            await views.act(study, lambda author: author.set_paused(paused=paused))
-            return _back_to(study)
-
-        return answer
-
-    return {
-        ("POST", "/language"): language,
-        ("GET", "/"): page,
-        ("POST", "/estimate"): estimate,
-        ("POST", "/pause"): set_paused(paused=True),
-        ("POST", "/resume"): set_paused(paused=False),
-    }
-
-
-def _people_answers(views: AuthorViews) -> dict[tuple[str, str], _Answer]:
-    """Method and path of what the author does with people and invitations -> what answers."""
-    site = views.site
-
-    async def again(request: Request, study: ServedStudy, fault: Text, typed: str = "") -> Response:
-        person = _pseudonym(request)
-        return await views.page(request, study, opened="person", pseudonym=person, fault=fault, typed=typed)
-
-    async def change(study: ServedStudy, act: Callable[[AuthorActions], object]) -> Response:
-        if await views.act(study, act) is None:
-            raise RefusedRequestError(404, "not_found")
-        return _back_to(study, "#table")
-
-    async def exclude(request: Request, study: ServedStudy) -> Response:
-        reason = field(await form_of(request, site.cookies), "reason")
-        try:
-            return await change(study, lambda author: author.exclude(_pseudonym(request), reason))
-        except UsageError:
-            fault = Text("Give a reason of at most 1,000 characters.")
-            return await again(request, study, fault, reason)
-
-    async def reinstate(request: Request, study: ServedStudy) -> Response:
-        await form_of(request, site.cookies)
-        return await change(study, lambda author: author.reinstate(_pseudonym(request)))
-
-    async def erase(request: Request, study: ServedStudy) -> Response:
-        if not field(await form_of(request, site.cookies), "sure"):
-            return await again(request, study, Text("Erasing cannot be undone: tick the box to confirm it."))
-        return await change(study, lambda author: author.erase(_pseudonym(request)))
-
-    async def invite(request: Request, study: ServedStudy) -> Response:
-        form = await form_of(request, site.cookies)
-        names, domains, fault = _invited(study, form)
-        if fault is not None:
-            return await views.page(
-                request, study, opened="invite", fault=fault, typed=field(form, "names"), ticked=domains
-            )
-        secret = site.cookies.secret_of(f"invitations {study.key} {field(form, 'once')}")
-        codes = [_code(secret, at) for at in range(len(names))]
-        invitations = await views.act(
-            study, lambda author: author.invite(names, codes=codes, domains=domains)
-        )
-        links = [(name, f"{request.base_url}i/{code}") for name, code in invitations]
-        return await views.page(request, study, opened="links", links=links)
-
-    async def revoke(request: Request, study: ServedStudy) -> Response:
-        form = await form_of(request, site.cookies)
-        hashed = plain_text(field(form, "invitation"))
-        await views.act(study, lambda author: author.revoke(hashed))
-        return _back_to(study, "?invite=1#invite")
-
-    return {
-        ("POST", "/people/{pseudonym}/exclude"): exclude,
-        ("POST", "/people/{pseudonym}/reinstate"): reinstate,
-        ("POST", "/people/{pseudonym}/erase"): erase,
-        ("POST", "/invitations"): invite,
-        ("POST", "/invitations/revoke"): revoke,
-    }
-
-
-def _table_answer(views: AuthorViews) -> _Answer:
-    """What answers with a table to download."""
-    site = views.site
-    tables: Mapping[str, Callable[[State], str]] = {
-        "answers.csv": lambda state: collect_answers(state).table,
-        "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
-        "people.csv": paid_people,
-        "counts.csv": lambda state: people_table(state.study, count_people(state, site.clock.now())),
-        "comments.csv": comments_table,
-        "log.csv": lambda state: log_table(state, site.journal.events(state.study.key, DEEDS)),
-    }
-
-    async def table(request: Request, study: ServedStudy) -> Response:
-        name = request.path_params["name"]
-        if name not in tables:
-            raise RefusedRequestError(404, "not_found")
-        await views.act(study, lambda author: author.record("downloaded", table=name))
-        content = await site.read(study, tables[name])
-        stem, suffix = name.split(".")
-        kind = "text/csv" if suffix == "csv" else "application/jsonl"
-        headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}
-        return Response(content.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
-
-    return table
-
-
-def _back_to(study: ServedStudy, part: str = "") -> Response:
-    return RedirectResponse(f"{HOME}{study.key}/{part}", 303)
-
-
-def _pseudonym(request: Request) -> str:
-    """Return the person in the address of a page."""
-    return plain_text(request.path_params["pseudonym"])
-
-
 def _invited(
-    study: ServedStudy, form: Mapping[str, Sequence[str]]
+    study: ServedStudy, form: Form
 ) -> tuple[list[str | None], list[str], Text | None]:
     """Read the form of invitations: names, `None` for a link without one; domains; and what is wrong in the form."""
     fault = None if field(form, "once") else Text("Go back, reload the page and try again.")

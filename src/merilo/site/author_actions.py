@@ -15,7 +15,7 @@ from merilo.atomic_write import guarded_csv
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.site.annotator_steps import tasks_that_count_again
 from merilo.site.answer_export import moment
-from merilo.site.journal import Event, Journal, LogEntry, ServerClock, facts_text
+from merilo.site.journal import Event, Journal, LogEntry, ServerClock
 from merilo.site.people_access import new_invitation
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Invitation, Person, State
@@ -240,7 +240,7 @@ def log_table(state: State, events: Iterable[Event]) -> str:
     """
     rows = []
     for event in events:
-        facts = event.facts
+        facts = {**event.facts}
         actor, reason = facts.pop("actor", "server"), facts.pop("reason", "")
         shown = {name: value for name, value in facts.items() if name not in {"hash", "tasks"}}
         person = state.people.get(event.person)
@@ -368,7 +368,7 @@ def keep_settings(journal: Journal, values: Mapping[str, str], now: int) -> None
     """Write settings of the server that have changed."""
     stored = journal.settings()
     events = [
-        Event(now, "setting", data=facts_text({"name": name, "value": value}))
+        Event(now, "setting", facts={"name": name, "value": value})
         for name, value in values.items()
         if stored.get(name) != value
     ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from merilo.site.answer_export import answer_reward
 from merilo.site.served_study import ServedStudy
-from merilo.site.site_requests import field
+from merilo.site.site_requests import Form, field
 from merilo.studies.plan_types import OwnWords
 from merilo.text import Money, Text
 
@@ -71,7 +70,7 @@ def _pay(each: Money, most: int) -> Text:
     return Text("{whole} for all tasks; fewer tasks are paid by their number", whole=whole)
 
 
-def told_options(study: ServedStudy, form: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def told_options(study: ServedStudy, form: Form) -> dict[str, int]:
     """Read the answers to the questions about a person: name of a question -> place of the chosen option.
 
     A question without an option of the plan was declined.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from merilo.people.spelling import may_be_mine
 from merilo.site.served_study import ServedStudy
+from merilo.site.site_requests import Form
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_tasks import ANSWER, PATTERNS, StudyTask, media_kind
 from merilo.text import Language, Text, markup
@@ -270,7 +271,7 @@ def hidden_text(study: ServedStudy, task: StudyTask) -> Text | None:
     )
 
 
-def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str, Text | None]:
+def answer_in(field: ItemField, form: Form) -> tuple[str, Text | None]:
     """Read the answer of a sent form.
 
     Args:

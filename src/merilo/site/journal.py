@@ -5,16 +5,21 @@ Everything else is the fold of the log, see `merilo.site.state`.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
+import queue
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -42,12 +47,6 @@ from merilo.errors import DataError, InputError, MissingPartError, OutputError, 
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
-
-import asyncio
-import queue
-import threading
-import time
-from collections.abc import Callable
 
 #: The database's file in a study's folder.
 DATABASE_FILE: Final = "site.db"
@@ -106,19 +105,14 @@ class Event(NamedTuple):
         kind: what; see `State.apply`.
         person: the id of the person whom it concerns.
         task: the number of the task that it concerns.
-        data: more, as JSON.
+        facts: more, as values of JSON.
     """
 
     at: int
     kind: str
     person: str = ""
     task: int | None = None
-    data: str = ""
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Return the content of `data`."""
-        return cast("dict[str, Any]", from_json(self.data)) if self.data else {}
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 class LogEntry(NamedTuple):
@@ -140,12 +134,6 @@ class LogEntry(NamedTuple):
     def erases(self) -> bool:
         """Return whether the log must forget something."""
         return bool(self.forget or self.invitations)
-
-
-def facts_text(facts: dict[str, Any]) -> str:
-    """Return facts as the JSON of an event; those that are `None` are left out."""
-    stated = {name: value for name, value in facts.items() if value is not None}
-    return json.dumps(stated, ensure_ascii=False, separators=(",", ":")) if stated else ""
 
 
 def database_url(folder: Path, address: str | None) -> URL:
@@ -262,7 +250,9 @@ class Journal:
             closing(connection.execute(query)) as rows,
         ):
             while block := rows.cursor.fetchmany(_BLOCK):  # rows as the driver gives them
-                yield from map(Event._make, block)
+                facts = from_json(f"[{','.join([row[4] or '{}' for row in block])}]")
+                for (at, kind, person, task, _), stated in zip(block, facts, strict=True):
+                    yield Event(at, kind, person, task, stated)
 
     def settings(self) -> dict[str, str]:
         """Return the server's settings by name: the key of the cookies, the author's secret, addresses."""
@@ -298,16 +288,19 @@ class Journal:
     def _append(self, entries: Sequence[LogEntry]) -> None:
         connection = self._writing()
         last = self._latest_id(connection) if self._last is None else self._last
+        fresh = [(entry.study, *event) for entry in entries for event in entry.events]
         rows = [
-            {"id": at, "study": study, **fresh._asdict()}
-            for at, (study, fresh) in enumerate(
-                ((entry.study, fresh) for entry in entries for fresh in entry.events), last + 1
-            )
-        ]
+            {
+                "id": number, "at": at, "study": study, "kind": kind, "person": person, "task": task,
+                "data": to_json(facts).decode() if facts else "",
+            }
+            for number, (study, at, kind, person, task, facts) in enumerate(fresh, last + 1)
+        ]  # fmt: skip
         connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
         try:
             for entry in entries:
-                _forget(connection, entry)
+                if entry.erases:
+                    _forget(connection, entry)
             if rows:
                 connection.execute(insert(EVENT), rows)
             connection.exec_driver_sql("COMMIT")

@@ -20,6 +20,9 @@ from starlette.responses import Response
 
 from merilo.text import Language
 
+#: A sent form: name of a field -> its values.
+Form: TypeAlias = Mapping[str, Sequence[str]]
+
 #: Seconds that a browser stays signed in.
 LIFETIME: Final = 60 * 60 * 24 * 60
 
@@ -134,7 +137,7 @@ class RefusedRequestError(Exception):
     seconds: int | None = None
 
 
-async def form_of(request: Request, cookies: VisitorCookies) -> Mapping[str, Sequence[str]]:
+async def form_of(request: Request, cookies: VisitorCookies) -> Form:
     """Read the form of a request that changes something.
 
     Args:
@@ -183,7 +186,7 @@ def _is_own(request: Request) -> bool:
     return page.hostname == request.url.hostname and page.scheme in {"https", request.url.scheme}
 
 
-def field(form: Mapping[str, Sequence[str]], name: str) -> str:
+def field(form: Form, name: str) -> str:
     """Return the first value of a field of a form; an empty text if it is missing."""
     return next(iter(form.get(name, ())), "")
 

@@ -197,7 +197,7 @@ class SiteCounts:
 def read_counts(state: State) -> SiteCounts:
     """Count the tasks and the people of a study."""
     tests, people = state.rules.tests, state.people
-    pending = [people[name].tasks[task] for name, task in state.pending if not state.rules.is_training(task)]
+    pending = [sent for _, sent in state.pending if not state.rules.is_training(sent.task)]
     waiting = {assignment.task for assignment in pending if assignment.counts}
     in_hand = [assignment.given for assignment in pending if assignment.given is not None]
     return SiteCounts(
