@@ -251,15 +251,14 @@ def merilo(
     people: int = PEOPLE,
     items: int = ITEMS,
     sync: float = 0.0,
-    group: int = 0,
     database: str = "",
 ) -> Iterator[Server]:
-    """Merilo's site with a new study and people at work; `sync` seconds are added to every commit, `group` limits the group of one commit."""
+    """Merilo's site with a new study and people at work; `sync` seconds are added to every commit."""
     path = speed_study(folder / "study", items)
     at_work = people_at_work(path, people, database or None)
     port = free_port()
     words = [sys.executable, str(Path(__file__).parent / "support" / "slow_disk_site.py"),
-             str(path), str(port), str(sync), str(group), database]  # fmt: skip
+             str(path), str(port), str(sync), database]  # fmt: skip
     with process(words, folder) as started:
         wait_for(port, started, folder, "The site is running")
         key = next(
@@ -445,14 +444,12 @@ def saves_beside_empty(folder: Path, seconds: float) -> int:
 
 
 def slow_disk(folder: Path, seconds: float) -> None:
-    """Show what the group commit brings on a disk whose sync takes 4 ms longer."""
-    for group, name in ((1, "one commit an answer"), (0, "group commit")):
-        own = folder / f"slow-{group}"
-        own.mkdir()
-        with merilo(own, sync=SLOW_SYNC, group=group) as server:
-            rate = run(loops_of_merilo(server, seconds))
-        assert isinstance(rate, Rate)
-        print(rate.told(f"loop, sync {1000 * SLOW_SYNC:.0f} ms slower, {name}"))
+    """Show the loop on a disk whose sync takes 4 ms longer."""
+    (folder / "slow").mkdir()
+    with merilo(folder / "slow", sync=SLOW_SYNC) as server:
+        rate = run(loops_of_merilo(server, seconds))
+    assert isinstance(rate, Rate)
+    print(rate.told(f"loop, sync {1000 * SLOW_SYNC:.0f} ms slower"))
 
 
 def on_postgres(folder: Path, database: str, seconds: float) -> None:

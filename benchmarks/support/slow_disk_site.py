@@ -1,6 +1,6 @@
-"""Serve a study as `merilo study serve` does, with a disk that can be slower: `slow_disk_site.py STUDY PORT SECONDS GROUP [DATABASE]`.
+"""Serve a study as `merilo study serve` does, with a disk that can be slower: `slow_disk_site.py STUDY PORT SECONDS [DATABASE]`.
 
-`SECONDS` are added to every commit of the writer; `GROUP` is the most operations of one commit, 0 for the writer's own number.
+`SECONDS` are added to every commit of the writer.
 """
 
 import sys
@@ -8,21 +8,18 @@ import threading
 import time
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
-from merilo.site import journal
 from merilo.site.serving import serve_study
 
 
-def main(study: str, port: str, seconds: str, group: str, database: str = "") -> None:
+def main(study: str, port: str, seconds: str, database: str = "") -> None:
     delay = float(seconds)
-    if int(group):
-        journal.GROUP = int(group)
     if delay:
 
-        @event.listens_for(Engine, "commit")
-        def slow(_: Connection) -> None:
-            if threading.current_thread().name == "site writer":
+        @event.listens_for(Engine, "before_cursor_execute")
+        def slow(_: object, __: object, statement: str, *___: object) -> None:
+            if statement == "COMMIT" and threading.current_thread().name.startswith("site writer"):
                 time.sleep(delay)
 
     serve_study(

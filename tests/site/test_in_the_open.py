@@ -151,7 +151,7 @@ def test_erased_text_is_in_no_file_also_while_a_reader_holds_the_log_and_in_no_b
             site.journal._connection.exec_driver_sql("PRAGMA busy_timeout=100")
             AuthorActions(only_state(site), 9, "author").erase(person.pseudonym)
             site.journal.append(only_state(site).unwritten())
-        site.journal.append([LogEntry("", [Event(9, "setting", data='{"name":"x","value":"y"}')])])
+        site.journal.append([LogEntry("", [Event(9, "setting", facts={"name": "x", "value": "y"})])])
         content = b"".join(file.read_bytes() for file in folder.path.glob("site.db*"))
     back_up_site(folder.path, tmp_path / "copy.db")
     for text in (secret, "w-secret-id", person.id, person.pseudonym):

@@ -1,5 +1,6 @@
 """How a served study stands: by hand, against `merilo study status`, and of pools of every shape."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from merilo.site.author_actions import AuthorActions
 from merilo.site.overview_texts import overview_texts
 from merilo.site.served_study import load_study
 from merilo.site.state import State
-from merilo.site.status import read_counts, site_status
+from merilo.site.status import quick_status, site_status
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
 
@@ -40,20 +41,24 @@ def test_the_status_of_a_small_study_is_that_computed_by_hand(frozen: Frozen) ->
         ],
     )  # fmt: skip
     found = site_status(state, START)
-    counts, status = found.counts, found.status
+    status = found.status
     assert status is not None
     needed = 3 * state.rules.tests
-    assert (counts.needed, counts.answered, counts.complete, counts.in_hand) == (needed, 7, 1, 0)
+    assert (found.needed, found.answered, found.complete, found.in_hand) == (needed, 7, 1, 0)
     # Observed disagreement 2 (item 0), expected (7 * 7 - 4 * 4 - 3 * 3) / 6 = 4.
     assert status.alpha == 0.5
     assert (status.low_agreement, status.answers, status.counted, status.estimate) == (0.0, 7, 7, None)
     ann, bob, cid = found.people
-    assert [one.pseudonym for one in (ann, bob, cid)] == ["ann", "bob", "cid"]
+    assert [one.person.pseudonym for one in (ann, bob, cid)] == ["ann", "bob", "cid"]
     assert (ann.seconds, bob.seconds) == (5.0, 5.0)
-    assert (ann.answers, ann.controls, ann.controls_right, bob.controls) == (3, 1, 1, 0)
+    assert (ann.person.answers, ann.person.controls, ann.person.controls_right, bob.person.controls) == (
+        3,
+        1,
+        1,
+        0,
+    )
     assert (ann.earned, bob.earned, cid.earned, found.earned) == (0.2, 0.15, 0.05, 0.4)
-    assert found.paid is not None
-    assert found.paid.hours == pytest.approx(44 / 3600, abs=1e-6)
+    assert (found.hours, found.hourly) == pytest.approx((44 / 3600, 0.4 * 3600 / 44))
     missing = needed - 7
     controls = -(-missing // 4)  # one task in 5 is a control item
     more, pay = found.left
@@ -70,7 +75,7 @@ def test_people_are_finished_while_there_is_no_task_for_them(frozen: Frozen) -> 
     simulate(state, {"b": 1.0})
 
     def stages() -> dict[str, int]:
-        return dict(read_counts(state).stages)
+        return dict(Counter(person.stage for person in state.people.values()))
 
     assert stages() == {"working": 1, "finished": 1}
     first, second = state.people.values()
@@ -86,8 +91,8 @@ def test_a_task_that_somebody_has_is_counted_as_being_answered_and_its_item_is_n
     simulate(state, {"a": 1.0}, most=2)
     (person,) = state.people.values()
     next_task(state, person, START + 10**6)
-    counts = read_counts(state)
-    assert (counts.answered, counts.in_hand, counts.held, counts.complete) == (2, 1, 1, 2)
+    counts = quick_status(state, START)
+    assert (counts.answered, counts.in_hand, counts.complete) == (2, 1, 2)
     assert counts.missing == counts.needed - 2
 
 
@@ -96,12 +101,14 @@ def test_people_who_were_stopped_or_excluded_are_paid_for_what_they_did(frozen: 
     given = [Given(who, task, "1", counts=who == "ann") for who in ("ann", "bob", "cid") for task in range(4)]
     put_answers(state, given, {"bob": "stopped", "cid": "excluded"})
     found = site_status(state, START)
-    assert {one.pseudonym: one.earned for one in found.people} == dict.fromkeys(("ann", "bob", "cid"), 0.2)
+    assert {one.person.pseudonym: one.earned for one in found.people} == dict.fromkeys(
+        ("ann", "bob", "cid"), 0.2
+    )
     assert found.earned == 0.6
     assert found.status is not None
     assert found.status.cost is not None
     assert found.status.cost.total == 0.2
-    assert (found.counts.answered, found.status.answers) == (4, 4)
+    assert (found.answered, found.status.answers) == (4, 4)
 
 
 SHAPES = [
@@ -139,19 +146,19 @@ def test_the_status_equals_that_of_study_status_after_an_import(
     assert found.status is not None
     assert replace(found.status, files=status.files) == status
     assert hidden.status == replace(found.status, estimate=None)
-    known = {one.pseudonym: one for one in found.people}
+    known = {one.person.pseudonym: one for one in found.people}
     assert set(known) >= {one.annotator for one in status.annotators}
     for one in status.annotators:
         own = known[one.annotator]
-        assert own.answers == one.answers
+        assert own.person.answers == one.answers
         if not skips:
-            assert own.controls == one.controls
+            assert own.person.controls == one.controls
 
 
 def test_before_any_answer_there_is_nothing_to_tell(frozen: Frozen) -> None:
     state = registered(frozen())
     found = site_status(state, START, estimate=True)
-    assert (found.status, found.paid, found.earned, found.people, found.rate) == (None, None, 0.0, [], None)
+    assert (found.status, found.hourly, found.earned, found.people, found.rate) == (None, None, 0.0, [], None)
     texts = overview_texts(found, "en")
     assert texts["alpha"] == "not defined yet: there are no answers"
     assert (texts["people"], texts["points"], texts["hourly"]) == ("nobody yet", "", "none yet")
@@ -171,7 +178,7 @@ def test_without_control_items_and_with_equal_answers_there_is_no_agreement(froz
     state = registered(frozen(controls=[]))
     put_answers(state, [Given(who, task, "1") for who in "ab" for task in range(3)])
     found = site_status(state, START)
-    assert [one.controls for one in found.people] == [0, 0]
+    assert [one.person.controls for one in found.people] == [0, 0]
     texts = overview_texts(found, "en")
     assert texts["alpha"] == "not defined yet: no item has two answers, or all answers are equal"
     assert texts["controls"] == "none yet"
@@ -207,6 +214,6 @@ def test_who_answers_within_a_second_is_marked_if_there_are_others_to_compare(fr
     put_answers(state, given)
     assert not any(one.hasty for one in site_status(state, START).people)
     put_answers(state, [Given("d", task, "7", 6.0) for task in tasks])
-    assert {one.pseudonym: one.hasty for one in site_status(state, START).people} == {
+    assert {one.person.pseudonym: one.hasty for one in site_status(state, START).people} == {
         "fast": True, "a": False, "b": False, "c": False, "d": False,
     }  # fmt: skip

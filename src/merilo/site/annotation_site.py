@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.site.journal import Journal, ServerClock, Writer
-from merilo.site.people_access import DRAWN, NewPeople
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
     Refusal,
@@ -59,6 +58,7 @@ def moment(milliseconds: int) -> Markup:
 
 
 PAGES.filters["moment"] = moment
+PAGES.globals["text"] = Text
 
 #: Sentences without values are made once.
 _fixed_sentence: Final = cache(markup)
@@ -93,7 +93,6 @@ class AnnotationSite:
         clock: the server's time.
         cookie_key: the key of the cookies.
         author_secret: the secret of the author's link; `None` if there is no author's page.
-        newcomers: draws the ids, pseudonyms and seeds of new people.
 
     Attributes:
         studies: the studies.
@@ -108,11 +107,9 @@ class AnnotationSite:
         cookie_key: str,
         *,
         author_secret: str | None = None,
-        newcomers: NewPeople = DRAWN,
     ) -> None:
         self.journal = journal
         self.clock = clock
-        self.newcomers = newcomers
         self.cookies = VisitorCookies(cookie_key)
         self.limits = VisitorLimits()
         self.author_secret = author_secret
@@ -239,27 +236,18 @@ class AnnotationSite:
     def notice(
         self,
         request: Request,
-        heading: Text,
+        heading: Text | str,
         texts: Sequence[Text] = (),
         *,
         status: int = 200,
+        template: str = "notice.html.j2",
         **more: Any,  # noqa: ANN401 - the parts of the template
     ) -> Response:
         """Return a page with a heading and paragraphs."""
-        parts = {
-            "button": "",
-            "to": "",
-            "post": False,
-            "code_form": False,
-            "completion": None,
-            "declare": False,
-            "declared": False,
-            "typed": "",
-            "error": "",
-        }
-        return self.page(
-            request, "notice.html.j2", status=status, heading=heading, texts=texts, **{**parts, **more}
+        absent = dict.fromkeys(
+            ("button", "to", "code_form", "completion", "declare", "declared", "typed", "error"), ""
         )
+        return self.page(request, template, status=status, heading=heading, texts=texts, **{**absent, **more})
 
     def language(self, request: Request, study: ServedStudy | None, person: Person | None) -> Language:
         """Return the language of a page."""

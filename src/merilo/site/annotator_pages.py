@@ -22,9 +22,9 @@ from merilo.site.item_form import (
     LONGEST_ANSWER,
     LONGEST_COMMENT,
     answer_in,
-    asked_prompt,
     field_of,
     hidden_text,
+    item_form,
     prompt_html,
 )
 from merilo.site.people_access import (
@@ -51,7 +51,6 @@ from merilo.site.site_requests import (
 from merilo.site.state import Person, State
 from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.plan_types import AssistancePlan
 from merilo.studies.study_tasks import ANSWER
 from merilo.text import Language, Text, markup
 
@@ -69,137 +68,19 @@ LONGEST_TYPED: Final = 60
 #: Statuses of refusals that end: the database cannot write, or the person must wait.
 _LATER: Final = frozenset({429, 503})
 
-_NEXT: Final = Text("Next")
 _WELCOME: Final = Text("Welcome")
-_THANKS: Final = Text("Thank you!")
-_NOT_TAKEN: Final = Text("The answer was not taken")
-_TRY_AGAIN: Final = Text("Check again")
 _LEFT: Final = Text("You have left the study on this device")
-_FINISHED: Final = Text("Your part is finished")
-
 #: What became of an answer, or that the task has another one.
 _Result: TypeAlias = Taken | Literal["answered_before"]
 
 #: What became of the answers of a page: the person is told the worst.
 _FROM_WORST: Final[tuple[Taken, ...]] = ("not_given", "late", "passed_on", "saved", "repeated")
 
-#: Heading, text and button of a page.
-_Notice = tuple[Text, Text, Text | str]
+#: Breaks and refused answers of which the page tells, by the parameter `note`.
+_NOTES: Final = frozenset({"start", "late", "passed_on", "answered_before"})
 
-#: What the page of a break says, by the parameter `note`.
-_NOTES: Final[Mapping[str, _Notice]] = {
-    "": (
-        Text("Break"),
-        Text("Your answers are saved. You can go on from here at any time, also with the same link."),
-        Text("Continue"),
-    ),
-    "start": (Text("Start"), Text("The button opens a task and starts the clock."), Text("Start")),
-    "late": (
-        _NOT_TAKEN,
-        Text("The answer came after the time limit and was not taken. You can go on to the next task."),
-        _NEXT,
-    ),
-    "passed_on": (
-        _NOT_TAKEN,
-        Text(
-            "The task was left without an answer for long and went to another participant. This "
-            "answer was not taken; the others are saved."
-        ),
-        _NEXT,
-    ),
-    "answered_before": (
-        Text("Already answered"),
-        Text(
-            "You have answered this task already, for example in another tab. The first answer is "
-            "saved; the second one was not taken. You can go on."
-        ),
-        _NEXT,
-    ),
-}
-
-#: What the page says if there is no task, by the reason.
-_WITHOUT: Final[Mapping[str, _Notice]] = {
-    "done": (_THANKS, Text("There are no more tasks for you. All your answers are saved."), ""),
-    "most": (
-        _THANKS,
-        Text("You have answered all tasks that were meant for you. All answers are saved."),
-        "",
-    ),
-    "wait": (
-        Text("No free tasks now"),
-        Text(
-            "Other participants are working on the remaining tasks. If one of them does not "
-            "answer, tasks become free: come back later."
-        ),
-        _TRY_AGAIN,
-    ),
-    "paused": (
-        Text("The study is paused"),
-        Text("The author has paused the study. Your answers are saved; try again later."),
-        _TRY_AGAIN,
-    ),
-}
-
-_PLACE_GIVEN_UP: Final = Text(
-    "You have given up your place on Prolific, or the study's author has ended your participation."
-)
-_NEED_NOT_WAIT: Final = Text("You need not wait: your part may end here.")
-
-#: Heading and text of the page for a person who gets no more tasks, by the stage.
-_ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
-    "declined": (Text("You do not take part"), Text("You did not agree to take part, so you get no tasks.")),
-    "refused": (
-        Text("Training not passed"),
-        Text(
-            "You gave fewer right answers in the training than this study requires, so there are "
-            "no main tasks for you. Thank you for your time."
-        ),
-    ),
-    "stopped": (
-        _FINISHED,
-        Text(
-            "Some of your answers to control tasks are wrong, so you get no new tasks. The work "
-            "you have done is paid. Thank you for taking part."
-        ),
-    ),
-    "excluded": (
-        _FINISHED,
-        Text(
-            "The study's author has ended your participation. If this is a mistake, write to the "
-            "person who invited you."
-        ),
-    ),
-}
-
-#: What is so in every study.
-_CONSENT: Final = (
-    Text(
-        "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
-    ),
-    Text(
-        "The server stores your answers, the time of each answer and the code you came with. It "
-        "does not store your name, e-mail address or IP address. Published data have a pseudonym "
-        "in place of the code."
-    ),
-    Text("Taking part is voluntary: you can stop at any time and later go on from the same place."),
-)
-
-
-#: What the consent page says of each record of help by AI, by the plan's key.
-_RECORDED: Final = {
-    "signals": Text(
-        "Pages of tasks count pastes, copies and how often and how long you leave them, and measure when you begin to "
-        "answer and the rhythm of typing. They do not record what you type, which keys you press or what you copy. "
-        "The counts go into the published data."
-    ),
-    "hidden_text": Text("Some pages contain hidden text for AI programs; people can ignore it."),
-    "declaration": Text("At the end you can say whether you used AI. Your answer does not affect your pay."),
-}
-
-
-def recorded(plan: AssistancePlan) -> tuple[Text, ...]:
-    """Return what a study records about help by AI, in sentences for its annotators."""
-    return tuple(text for name, text in _RECORDED.items() if getattr(plan, name))
+#: Stages at which a person gets no more tasks.
+_ENDED: Final = frozenset({"declined", "refused", "stopped", "excluded"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +159,17 @@ class _Visit:
 
     def notice(
         self,
-        heading: Text,
-        texts: Sequence[Text],
+        heading: Text | str,
+        texts: Sequence[Text] = (),
         **more: Any,  # noqa: ANN401 - the parts of the template
     ) -> Response:
         """Return a page of the study with a heading and paragraphs."""
         return self.site.notice(self.request, heading, texts, study=self.study, **more)
+
+    def without_task(self, word: str, person: Person, to: str = "", **more: Any) -> Response:  # noqa: ANN401 - see `notice`
+        """Return the page of a break or an end; `stage.html.j2` has the words for it."""
+        address = f"{self.base}/{to}"
+        return self.notice("", template="stage.html.j2", word=word, person=person, to=address, **more)
 
     @property
     def state(self) -> State:
@@ -332,12 +218,8 @@ class _Visit:
             return self.go()
         study, person, shown = self.study, before.person, before.shown
         if not isinstance(shown, ShownTask):
-            heading, text, button = _WITHOUT[shown]
-            texts = [text, _NEED_NOT_WAIT] if shown == "wait" and before.completion else [text]
-            return self.notice(
-                heading, texts, person=person, button=button, to=f"{self.base}/task", completion=before.completion,
-                **self._declaration(person, ended=shown in {"done", "most"}),
-            )  # fmt: skip
+            declaration = self._declaration(person, ended=shown in {"done", "most"})
+            return self.without_task(shown, person, "task", completion=before.completion, **declaration)
         language, fault = self.language(person), None if sent is None else sent.fault()
         if fault and sent and not sent.answers and wants_json(self.request):
             return JSONResponse({"error": fault.in_language(language)}, status_code=422)
@@ -386,11 +268,7 @@ class _Visit:
         study, task = self.study, self.study.tasks[shown.number]
         typed = _of_task(form, task.id) if task.id in form.get("task", ()) else {}
         return {
-            "task": task,
-            "place": shown.place,
-            "field": field_of(task),
-            "asked": asked_prompt(task),
-            "prompt": prompt_html(study, task, language, with_options=False),
+            **item_form(study, shown.number, shown.place, language),
             "hidden_text": hidden_text(study, task),
             "signals": page == "task" and study.folder.plan.assistance.signals,
             "earlier": [
@@ -423,9 +301,9 @@ class _Visit:
         def save(state: State, person: Person) -> tuple[_Result, _Before | None]:
             if page == "training":
                 return steps.answer_training(state, person, sent.answers[0], now), None
-            new = not steps.has_answered(state, person)
+            new = not person.answers
             taken = steps.save_answers(state, person, sent.answers, now)
-            if new and steps.has_answered(state, person):
+            if new and person.answers:
                 site.limits.first_answer(self.request)
             result = _worst(taken.values())
             if any(
@@ -531,9 +409,7 @@ class _Visit:
             language = browser_language(self.request, study.languages)
             now, wait = site.clock.now(), site.limits.seconds_to_new_person(self.request)
             admitted = await site.act(
-                lambda: admit_from_platform(
-                    self.state, *handed, language, now, new=not wait, newcomers=site.newcomers
-                )
+                lambda: admit_from_platform(self.state, *handed, language, now, new=not wait)
             )
             if admitted is None:
                 raise TooManyRequestsError(seconds=wait)
@@ -560,16 +436,10 @@ class _Visit:
             steps.most_places(self.study, person),
             len(steps.training_of(self.study, person)),
         )
-        questions = len(self.study.folder.plan.demographics)
-        personal = Text(
-            "Before the tasks there {n:is|are} {n:# voluntary question|# voluntary questions} about you.",
-            n=questions,
-        )
+        heading = Text("Consent to take part")
         return self.site.page(
-            self.request, "consent.html.j2", study=self.study, person=person, heading=Text("Consent to take part"),
-            facts=facts,
-            texts=[*_CONSENT, *recorded(self.study.folder.plan.assistance), *([personal] if questions else [])],
-        )  # fmt: skip
+            self.request, "consent.html.j2", study=self.study, person=person, heading=heading, facts=facts
+        )
 
     async def questions(self) -> Response:
         """Return the questions about the person."""
@@ -591,16 +461,8 @@ class _Visit:
         if person.stage == "consent":
             return self.consent(person)
         if person.stage in _ENDED:
-            heading, text = _ENDED[person.stage]
-            if person.stage == "excluded" and person.source == PROLIFIC:
-                text = _PLACE_GIVEN_UP
-            again = {"button": Text("Take part after all"), "to": f"{self.base}/consent"}
-            more = (
-                again
-                if person.stage == "declined"
-                else self._declaration(person, ended=person.stage == "stopped")
-            )
-            return self.notice(heading, [text], person=person, completion=completion, **more)
+            declaration = self._declaration(person, ended=person.stage == "stopped")
+            return self.without_task(person.stage, person, "consent", completion=completion, **declaration)
         page: str = person.stage
         if person.answers_tasks:
             page = "pause?note=start" if self.study.rules.time_limit else "task"
@@ -639,9 +501,9 @@ async def _pause(here: _Visit) -> Response:
     person = await here.person()
     if person is None:
         return here.go()
-    heading, text, button = _NOTES.get(here.request.query_params.get("note", ""), _NOTES[""])
-    to = f"{here.base}/{'task' if person.answers_tasks else ''}"
-    return here.notice(heading, [text], person=person, button=button, to=to)
+    note = here.request.query_params.get("note", "")
+    word, to = note if note in _NOTES else "pause", "task" if person.answers_tasks else ""
+    return here.without_task(word, person, to)
 
 
 async def _media(here: _Visit) -> Response:
@@ -731,7 +593,7 @@ def _next(state: State, person: Person, now: int) -> _Before:
     shown = steps.next_task(state, person, now)
     # Somebody from a panel has to hand in the code in time, and cannot wait for tasks of others.
     ended = shown in {"done", "most"} or (
-        shown == "wait" and person.source == PROLIFIC and steps.has_answered(state, person)
+        shown == "wait" and person.source == PROLIFIC and person.answers > 0
     )
     return _Before(person, shown, _completion(state, person, now) if ended else None)
 
@@ -794,9 +656,7 @@ def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
     language, now = browser_language(request), site.clock.now()
-    admitted = await site.act(
-        lambda: admit_invited([*site.states.values()], code, language, now, site.newcomers)
-    )
+    admitted = await site.act(lambda: admit_invited([*site.states.values()], code, language, now))
     if admitted is None:
         site.limits.wrong_code(request)
         wrong = Text("There is no such code, or it was revoked. Check the code or ask for a new one.")

@@ -417,15 +417,9 @@ def most_places(study: ServedStudy, person: Person) -> int:
     return everything if most is None else min(everything, most)
 
 
-def has_answered(state: State, person: Person) -> bool:
-    """Return whether a person has answered an item of the test."""
-    return any(state.rules.is_test(task) and person.tasks[task].is_answer for task in person.order)
-
-
 def is_complete(state: State, person: Person) -> bool:
     """Return whether a person has answered as many items of the test as the plan wants of each."""
-    answers = sum(state.rules.is_test(task) and person.tasks[task].is_answer for task in person.order)
-    return answers >= min(state.study.arm.items_per_person, state.rules.tests)
+    return person.answers >= min(state.study.arm.items_per_person, state.rules.tests)
 
 
 def _shown(state: State, person: Person, page: Sequence[Assignment], now: int) -> ShownTask:

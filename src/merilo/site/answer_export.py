@@ -291,7 +291,7 @@ def participation(people: Iterable[Person], now: int) -> Participation:
         else:
             left[person.stage] += 1
             if person.stage == "working":
-                after[_answered(person)] += 1
+                after[len(person.seconds)] += 1
     return Participation(
         **counts, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
     )
@@ -307,22 +307,17 @@ def count_people(state: State, now: int) -> Participation:
     came = participation(state.people.values(), now)
     chosen: defaultdict[str, Counter[int]] = defaultdict(Counter)
     declined = Counter[str]()
-    for person in state.people.values():
-        if person.stage == "excluded" or not _answered(person):
+    asked = [demographic.words for demographic in state.study.folder.plan.demographics]
+    for person in state.people.values() if asked else ():
+        if person.stage == "excluded" or not person.seconds:
             continue
         for question, answer in person.background.items():
             if answer is None:
                 declined[question] += 1
             else:
                 chosen[question][answer] += 1
-    asked = [demographic.words for demographic in state.study.folder.plan.demographics]
     personal = tuple(words.counted(chosen[words.name], declined[words.name]) for words in asked)
     return replace(came, personal=personal)
-
-
-def _answered(person: Person) -> int:
-    """Return how many test and control items a person answered."""
-    return sum(person.tasks[task].state == "answered" for task in person.order)
 
 
 def people_table(study: ServedStudy, came: Participation) -> str:

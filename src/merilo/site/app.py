@@ -40,7 +40,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        site.writer = Writer(site.journal, asyncio.get_running_loop(), site.read_again)
+        site.writer = Writer(site.journal, site.read_again)
         overdue = asyncio.create_task(_look_for_overdue(site, overdue_every))
         try:
             yield
@@ -48,7 +48,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
             overdue.cancel()
             with suppress(asyncio.CancelledError):
                 await overdue
-            site.writer.close()
+            await site.writer.close()
             site.writer = None
 
     async def health(_: Request) -> Response:
@@ -61,10 +61,10 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     app = Starlette(
         lifespan=lifespan,
         routes=[
-            Route("/health", health),
-            Route("/static/{name}", static),
             *annotator_routes(site),
             *AuthorPages(site).routes(),
+            Route("/health", health),
+            Route("/static/{name}", static),
         ],
         middleware=[Middleware(SecurityHeaders), Middleware(WaitingBodies)],
         exception_handlers=_error_pages(site),

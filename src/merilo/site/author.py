@@ -111,11 +111,16 @@ _Page: TypeAlias = Callable[[Request, ServedStudy, Form], Awaitable[Response]]
 #: Name of a column by which people are sorted -> the value, and whether small values come first; a person without
 #: a value comes last.
 _ORDERS: Final[Mapping[str, tuple[Callable[[Worker], Any], bool]]] = {
-    "answers": (lambda worker: worker.answers, False),
-    "controls": (lambda worker: worker.controls_right / worker.controls if worker.controls else None, True),
+    "answers": (lambda worker: worker.person.answers, False),
+    "controls": (
+        lambda worker: (
+            worker.person.controls_right / worker.person.controls if worker.person.controls else None
+        ),
+        True,
+    ),
     "seconds": (lambda worker: worker.seconds, True),
-    "state": (lambda worker: worker.stage, True),
-    "seen": (lambda worker: worker.last_seen, False),
+    "state": (lambda worker: worker.person.stage, True),
+    "seen": (lambda worker: worker.person.last_seen, False),
 }
 
 
@@ -197,7 +202,8 @@ class AuthorPages:
             for name in ("sort", "all", "still")
             if name in request.query_params
         }
-        person = next((worker for worker in status.people if worker.pseudonym == pseudonym), None)
+        people = [worker.person for worker in status.people]
+        person = next((person for person in people if person.pseudonym == pseudonym), None)
         if opened == "person" and person is None:
             raise RefusedRequestError(404, "not_found")
 
@@ -209,7 +215,7 @@ class AuthorPages:
             return f"{HOME}{study.key}/{'?' if query else ''}{query}"
 
         by = asked.get("sort", "") if asked.get("sort") in _ORDERS else "answers"
-        people = _sorted(status.people, by)
+        workers = _sorted(status.people, by)
         return self.site.rendered(
             request,
             "author.html.j2",
@@ -223,7 +229,7 @@ class AuthorPages:
             chart=CHART,
             reload=None if opened or "still" in request.query_params else RELOAD,
             opened=opened,
-            people=people if "all" in asked else people[:LISTED],
+            people=workers if "all" in asked else workers[:LISTED],
             by=by,
             person=person,
             invitations=invitations if "all" in asked else invitations[:LISTED],
@@ -238,7 +244,6 @@ class AuthorPages:
             longest=LONGEST_REASON,
             **content,
         )
-
 
     async def overview(self, request: Request, study: ServedStudy, _: Form) -> Response:
         """Return the page of a study; with the form of invitations or about a person if the address asks for it."""
@@ -371,7 +376,7 @@ class AuthorPages:
             Route(f"{HOME}{{key}}/{path}", self._inside(answer), methods=[method])
             for (method, path), answer in self._pages().items()
         ]
-        return [Route(ORDERS, self.orders, methods=["POST"], include_in_schema=False), Route(f"{HOME}{{secret}}", enter),
+        return [Route(ORDERS, self.orders, methods=["POST"]), Route(f"{HOME}{{secret}}", enter),
                 Route(HOME, home), *of_study]  # fmt: skip
 
     def _pages(self) -> Mapping[tuple[str, str], _Page]:
@@ -418,9 +423,7 @@ def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
     return sorted(known, key=value, reverse=not rising) + rest
 
 
-def _invited(
-    study: ServedStudy, form: Form
-) -> tuple[list[str | None], list[str], Text | None]:
+def _invited(study: ServedStudy, form: Form) -> tuple[list[str | None], list[str], Text | None]:
     """Read the form of invitations: names, `None` for a link without one; domains; and what is wrong in the form."""
     fault = None if field(form, "once") else Text("Go back, reload the page and try again.")
     if not study.by_invitation:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
@@ -242,6 +242,30 @@ def _with_media(study: ServedStudy, task: StudyTask, text: str, language: Langua
         else:
             html += Markup('<video controls preload="metadata" src="{}"></video>').format(address)
     return html
+
+
+def item_form(study: ServedStudy, number: int, place: int, language: Language) -> dict[str, Any]:
+    """Return a task for the template `task.html.j2`, before anything is typed.
+
+    Args:
+        study: the study.
+        number: the task's number.
+        place: its place in the person's order, from 1.
+        language: the language of the page.
+    """
+    task = study.tasks[number]
+    return {
+        "task": task,
+        "place": place,
+        "field": field_of(task),
+        "asked": asked_prompt(task),
+        "prompt": prompt_html(study, task, language, with_options=False),
+        "hidden_text": None,
+        "signals": False,
+        "fault": "",
+        "typed": [],
+        "comment": "",
+    }
 
 
 def hidden_word(study: ServedStudy, task: StudyTask) -> str | None:

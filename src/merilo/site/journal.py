@@ -9,11 +9,10 @@ import asyncio
 import fcntl
 import json
 import os
-import queue
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -178,6 +177,7 @@ class Journal:
     def __init__(self, url: URL) -> None:
         self.url = url
         self.engine = _engine(url)
+        self._insertion = str(insert(EVENT).compile(dialect=self.engine.dialect))
         self._lock: IO[bytes] | None = None
         self._connection: Connection | None = None
         self._last: int | None = None
@@ -288,13 +288,13 @@ class Journal:
     def _append(self, entries: Sequence[LogEntry]) -> None:
         connection = self._writing()
         last = self._latest_id(connection) if self._last is None else self._last
-        fresh = [(entry.study, *event) for entry in entries for event in entry.events]
+        fresh = [(entry.study, event) for entry in entries for event in entry.events]
         rows = [
             {
-                "id": number, "at": at, "study": study, "kind": kind, "person": person, "task": task,
-                "data": to_json(facts).decode() if facts else "",
+                "id": number, "at": event.at, "study": study, "kind": event.kind, "person": event.person,
+                "task": event.task, "data": to_json(event.facts).decode() if event.facts else "",
             }
-            for number, (study, at, kind, person, task, facts) in enumerate(fresh, last + 1)
+            for number, (study, event) in enumerate(fresh, last + 1)
         ]  # fmt: skip
         connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
         try:
@@ -302,7 +302,7 @@ class Journal:
                 if entry.erases:
                     _forget(connection, entry)
             if rows:
-                connection.execute(insert(EVENT), rows)
+                connection.exec_driver_sql(self._insertion, rows)
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             with suppress(SQLAlchemyError):
@@ -420,7 +420,9 @@ def _engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
             _hide(url.database)
-            engine = create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
+            engine = create_engine(
+                url, connect_args={"timeout": _PATIENCE, "check_same_thread": False}, paramstyle="named"
+            )
             event.listen(engine, "connect", _durable)
             return engine
         engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5, **_ALIVE})
@@ -543,42 +545,32 @@ def _ticks() -> int:
     return time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)
 
 
-#: Requests whose events one transaction takes at most.
-GROUP: Final = 256
+class _Group:
+    """What one transaction will write, and who waits for it."""
 
-
-class _Request(NamedTuple):
-    """Entries, who waits for them, and the reading of the log on which they were decided."""
-
-    entries: Sequence[LogEntry]
-    future: asyncio.Future[None]
-    reading: int
+    def __init__(self, commit: Callable[[_Group], Coroutine[Any, Any, None]]) -> None:
+        self.entries: list[LogEntry] = []
+        self.lost = False
+        self.task = asyncio.create_task(commit(self))
 
 
 class Writer:
-    """The thread that writes a log.
+    """Writes a log in a thread of its own: what comes during a transaction is written together by the next one.
 
     What was decided after an entry that could not be written was decided on events that are not in the log. So all
     that waits then fails together, and the states are read from the log again.
 
     Args:
         journal: the log; this process is the one that writes it.
-        loop: the event loop of the requests.
         read_again: reads the states from the log, in the loop.
     """
 
-    def __init__(
-        self, journal: Journal, loop: asyncio.AbstractEventLoop, read_again: Callable[[], None]
-    ) -> None:
+    def __init__(self, journal: Journal, read_again: Callable[[], None]) -> None:
         self._journal = journal
-        self._loop = loop
         self._read_again = read_again
-        self._reading = 0  # of the states in the loop
-        self._failed = -1  # the latest reading whose entries failed
-        self._open = 0
-        self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="site writer", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "site writer")
+        self._turn = asyncio.Lock()
+        self._next: _Group | None = None
 
     async def write(self, entries: Sequence[LogEntry]) -> None:
         """Write entries; they, and all before them, are on the disk when this returns.
@@ -586,60 +578,35 @@ class Writer:
         Raises:
             Exception: what the database raised; nothing was written.
         """
-        if not entries and not self._open:
+        if not entries and self._next is None and not self._turn.locked():
             return
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._open += 1
-        self._waiting.put(_Request(entries, future, self._reading))
-        await future
+        group = self._next = self._next or _Group(self._commit)
+        group.entries += entries
+        await asyncio.shield(group.task)  # who leaves does not take the others along
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Finish what waits and end the thread."""
-        self._waiting.put(None)
-        self._thread.join()
+        async with self._turn:
+            group = self._next
+        if group is not None:
+            await asyncio.wait({group.task})
+        self._thread.shutdown()
 
-    def _run(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            group, last = [first], False
-            while len(group) < GROUP and not last:
-                try:
-                    following = self._waiting.get_nowait()
-                except queue.Empty:
-                    break
-                last = following is None
-                if following is not None:
-                    group.append(following)
-            self._write_group(group)
-            if last:
+    async def _commit(self, group: _Group) -> None:
+        async with self._turn:
+            if group.lost:
+                raise OSError("an earlier event could not be written")
+            self._next = None
+            if not group.entries:
                 return
+            loop = asyncio.get_running_loop()
+            try:
+                await loop.run_in_executor(self._thread, self._journal.append, group.entries)
+            except Exception:
+                self._lose_next()
+                raise
 
-    def _write_group(self, group: Sequence[_Request]) -> None:
-        error: BaseException | None = None
-        stale = [request for request in group if request.reading <= self._failed]
-        fresh = [request for request in group if request.reading > self._failed]
-        entries = [entry for request in fresh for entry in request.entries]
-        try:
-            if entries:
-                self._journal.append(entries)
-        except Exception as raised:
-            error = raised
-            self._failed = fresh[0].reading
-        try:
-            self._loop.call_soon_threadsafe(self._tell, stale, fresh, error)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
-
-    def _tell(
-        self, stale: Sequence[_Request], fresh: Sequence[_Request], error: BaseException | None
-    ) -> None:
-        self._open -= len(stale) + len(fresh)
-        if error is not None and fresh[0].reading == self._reading:
-            self._reading += 1
-            self._read_again()
-        lost = error or OSError("an earlier event could not be written")
-        for request in (*stale, *(fresh if error is not None else ())):
-            if not request.future.cancelled():
-                request.future.set_exception(lost)
-        for request in fresh if error is None else ():
-            if not request.future.cancelled():
-                request.future.set_result(None)
+    def _lose_next(self) -> None:
+        if self._next is not None:
+            self._next.lost, self._next = True, None
+        self._read_again()

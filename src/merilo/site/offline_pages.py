@@ -19,7 +19,7 @@ from math import ceil
 from mimetypes import guess_type
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from markupsafe import Markup
 
@@ -29,7 +29,7 @@ from merilo.files import sha256 as file_sha256
 from merilo.metrics.answers import alternatives
 from merilo.site.annotation_site import PAGES
 from merilo.site.consent_facts import consent_facts
-from merilo.site.item_form import LONGEST_ANSWER, asked_prompt, field_of, prompt_html
+from merilo.site.item_form import LONGEST_ANSWER, item_form
 from merilo.site.served_study import ServedStudy
 from merilo.statistics.planning import people_needed
 from merilo.strict_json import Json, indented
@@ -40,18 +40,6 @@ from merilo.studies.study_export import EXPORT_FILE
 from merilo.studies.study_tasks import expert_domains, nothing_left
 from merilo.text import Language, Text, markup
 from merilo.wording import listed
-
-#: What the consent page of a page without a server says; of a site it says other things.
-_CONSENT: Final = (
-    Text(
-        "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
-    ),
-    Text(
-        "This page works without a network. Your answers and their times stay in this browser until you save them as a "
-        "file at the end and send it back. The file does not hold your name or address."
-    ),
-    Text("Taking part is voluntary: you can stop at any time and later go on from the same place in the same browser."),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +242,8 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         return markup(english, language, **values)
 
     def forms(numbers: Sequence[int], size: int) -> list[list[dict[str, Any]]]:
-        items = [_item(study, number, at, language) for at, number in enumerate(numbers, start=1)]
+        items = [item_form(study, number, at, language) for at, number in enumerate(numbers, start=1)]
+        items = [{**item, "prompt": _embedded(study, item["prompt"])} for item in items]
         return [items[start : start + size] for start in range(0, len(items), size)]
 
     training, template = _training(study, place), PAGES.get_template("offline.html.j2")
@@ -263,7 +252,6 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
         language=language,
         study=study,
         place=place,
-        texts=_CONSENT,
         facts=consent_facts(study, len(place.tasks), len(training)),
         instruction=Markup(study.instructions[language]),  # noqa: S704 - by `html_of`
         training=forms(training, 1),
@@ -282,23 +270,6 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
 
 def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-def _item(study: ServedStudy, number: int, at: int, language: Language) -> dict[str, Any]:
-    """Return a task for the template."""
-    task = study.tasks[number]
-    return {
-        "task": task,
-        "place": at,
-        "field": field_of(task),
-        "asked": asked_prompt(task),
-        "prompt": _embedded(study, prompt_html(study, task, language, with_options=False)),
-        "hidden_text": None,
-        "signals": False,
-        "fault": "",
-        "typed": [],
-        "comment": "",
-    }
 
 
 def _embedded(study: ServedStudy, prompt: Markup) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from math import ceil
 from typing import Final
@@ -81,14 +82,16 @@ def overview_texts(status: SiteStatus, language: Language) -> dict[str, str]:
     Returns:
         Name -> text. `points` and `share` are numbers for the chart and the bar.
     """
-    counts, computed, plan = status.counts, status.status, status.study.folder.plan
-    done = counts.answered / counts.needed if counts.needed else 0.0
+    computed, plan = status.status, status.study.folder.plan
+    done = status.answered / status.needed if status.needed else 0.0
+    controls = sum(worker.person.controls for worker in status.people)
+    right = sum(worker.person.controls_right for worker in status.people)
     texts: dict[str, object] = {
         "answered": Text(
-            "{done:,} of {needed:,} ({share:.1%})", done=counts.answered, needed=counts.needed, share=done
+            "{done:,} of {needed:,} ({share:.1%})", done=status.answered, needed=status.needed, share=done
         ),
-        "complete": Text("{part:,} of {whole:,}", part=counts.complete, whole=counts.items),
-        "in_hand": Text("{n:,}", n=counts.in_hand),
+        "complete": Text("{part:,} of {whole:,}", part=status.complete, whole=status.study.rules.tests),
+        "in_hand": Text("{n:,}", n=status.in_hand),
         "rate": _rate(status),
         "end": _end(status),
         "end_range": _end_range(status),
@@ -111,12 +114,9 @@ def overview_texts(status: SiteStatus, language: Language) -> dict[str, str]:
             whole=computed.answers if computed else 0,
         ),
         "controls": Text(
-            "{share:.1%} ({right:,} of {controls:,})",
-            share=counts.controls_right / counts.controls,
-            right=counts.controls_right,
-            controls=counts.controls,
+            "{share:.1%} ({right:,} of {controls:,})", share=right / controls, right=right, controls=controls
         )
-        if counts.controls
+        if controls
         else _NONE_YET,
         **_work_texts(status),
         "people": _people(status),
@@ -127,8 +127,8 @@ def overview_texts(status: SiteStatus, language: Language) -> dict[str, str]:
         "chart_text": Text(
             "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
             "upper edge is {most:,}.",
-            n=counts.answered,
-            most=counts.needed,
+            n=status.answered,
+            most=status.needed,
         ),
     }
     shown = {name: formatted(text, "", language) for name, text in texts.items()}
@@ -141,13 +141,13 @@ def _money(status: SiteStatus, amount: float | None, without: Text = _UNDECIDED)
 
 def _work_texts(status: SiteStatus) -> dict[str, object]:
     """Return the texts on pay and time."""
-    paid, cost, pay = status.paid, status.status.cost if status.status else None, status.study.arm.pay
-    left_pay, missing = status.left[1], status.counts.missing
+    cost, pay = status.status.cost if status.status else None, status.study.arm.pay
+    left_pay, missing = status.left[1], status.missing
     return {
         "earned": _money(status, status.earned),
-        "hourly": _money(status, paid.hourly if paid else None, _NONE_YET),
-        "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
-        "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
+        "hourly": _money(status, status.hourly, _NONE_YET),
+        "low_pay": _low_pay(status.hourly, pay.minimum_per_hour, pay.currency),
+        "spent": duration(status.hours) if status.hours else _NONE_YET,
         "median_seconds": _NONE_YET
         if cost is None or cost.median_seconds_per_answer is None
         else Text("{seconds:,.1f} s", seconds=cost.median_seconds_per_answer),
@@ -165,7 +165,7 @@ def _work_texts(status: SiteStatus) -> dict[str, object]:
 def _agreement(site_status: SiteStatus) -> Text:
     """Krippendorff's alpha, or why there is none."""
     status = site_status.status
-    if status is None and site_status.counts.answered:
+    if status is None and site_status.answered:
         return Text("being computed: reload the page in a while")
     if status is None or not status.answers:
         return Text("not defined yet: there are no answers")
@@ -202,9 +202,9 @@ def _past(minutes: float) -> Text:
 
 
 def _end(status: SiteStatus) -> Text:
-    if not status.counts.missing:
+    if not status.missing:
         return Text("all answers are there")
-    if status.counts.paused:
+    if status.paused:
         return Text("the study is paused")
     if status.rate is None:
         return Text("cannot be told yet: the speed is not known")
@@ -241,18 +241,22 @@ def _assumed(status: SiteStatus, more: int) -> Text:
 
 
 def _people(status: SiteStatus) -> Text:
-    stages = dict(status.counts.stages)
-    parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages.get(stage)]
-    if status.counts.silent:
-        parts.append(Text("of these without an answer yet: {n:,}", n=status.counts.silent))
+    stages = Counter[str](worker.person.stage for worker in status.people)
+    silent = sum(
+        worker.person.from_platform and worker.person.stage == "working" and not worker.person.answers
+        for worker in status.people
+    )
+    parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages[stage]]
+    if silent:
+        parts.append(Text("of these without an answer yet: {n:,}", n=silent))
     return joined(parts, ", ") if parts else Text("nobody yet")
 
 
 def chart_points(status: SiteStatus) -> str:
     """Return the points of the line of answers over time, in the coordinates of `CHART`; empty without answers."""
-    points = progress_points(status.times, status.at if status.counts.missing else 0)
+    points = progress_points(status.times, status.at if status.missing else 0)
     if len(points) < 2:
         return ""
     width, height = CHART
-    longest, most = points[-1][0] or 1.0, max(status.counts.needed, points[-1][1], 1)
+    longest, most = points[-1][0] or 1.0, max(status.needed, points[-1][1], 1)
     return " ".join(f"{hours / longest * width:.1f},{height - n / most * height:.1f}" for hours, n in points)

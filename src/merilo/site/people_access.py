@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from merilo.errors import UsageError, argument
-from merilo.site.annotator_steps import has_answered, is_complete
+from merilo.site.annotator_steps import is_complete
 from merilo.site.state import Person, State
 from merilo.text import Language
 
@@ -116,9 +116,7 @@ def new_code(choose: Callable[[str], str]) -> str:
     return "-".join("".join(choose(LETTERS) for _ in range(5)) for _ in range(4))
 
 
-def admit_invited(
-    states: Sequence[State], code: str, language: Language, now: int, newcomers: NewPeople = DRAWN
-) -> Admission | None:
+def admit_invited(states: Sequence[State], code: str, language: Language, now: int) -> Admission | None:
     """Let somebody in who has a link or a code.
 
     The same link always leads to the same person, however often it is opened.
@@ -128,7 +126,6 @@ def admit_invited(
         code: the code, as it was typed.
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
-        newcomers: draws the id, the pseudonym and the seed of a new person.
 
     Returns:
         The person; `None` if there is no such invitation or it was revoked.
@@ -140,7 +137,7 @@ def admit_invited(
     if invitation.person is not None:
         return Admission(state, state.people[invitation.person], link=hashed)
     source, external = ("link", hashed[:24]) if invitation.name is None else ("expert", invitation.name)
-    person = _new_person(state, source, external, language, now, newcomers=newcomers, hashed=hashed)
+    person = _new_person(state, source, external, language, now, hashed=hashed)
     return Admission(state, person, link=hashed)
 
 
@@ -215,7 +212,7 @@ def _new_person(
     language: Language,
     now: int,
     *,
-    newcomers: NewPeople,
+    newcomers: NewPeople = DRAWN,
     hashed: str = "",
 ) -> Person:
     person, languages = newcomers.id(), state.study.languages
@@ -263,7 +260,7 @@ def hand_out_completion(state: State, person: Person, now: int) -> Completion | 
         if code != before:
             state.record(now, "code", person.id, code=code)
         return Completion(code, RETURN_ADDRESS.format(code=code))
-    if person.stage == "declined" or (person.answers_tasks and not has_answered(state, person)):
+    if person.stage == "declined" or (person.answers_tasks and not person.answers):
         return None
     if before is None:
         state.record(now, "code", person.id, code=completion_code())

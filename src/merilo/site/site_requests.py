@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +26,10 @@ Form: TypeAlias = Mapping[str, Sequence[str]]
 
 #: Seconds that a browser stays signed in.
 LIFETIME: Final = 60 * 60 * 24 * 60
+
+#: Cookies whose signatures are remembered, and the longest cookie of the site.
+_REMEMBERED: Final = 4096
+_LONGEST: Final = 250
 
 
 def cookie_of(request: Request, name: str) -> str:
@@ -43,14 +48,14 @@ def set_cookie(
 ) -> None:
     """Add a cookie that scripts cannot read and other sites do not send; no seconds delete it."""
     response.set_cookie(
-        _full_name(request, name), value, max_age=seconds, path="/", secure=request.url.scheme == "https",
+        _full_name(request, name), value, max_age=seconds, path="/", secure=request.scope["scheme"] == "https",
         httponly=True, samesite=samesite,
     )  # fmt: skip
 
 
 def _full_name(request: Request, name: str) -> str:
     """Over HTTPS, browsers take a cookie with this prefix from this very host alone, and not from a sibling of it."""
-    return f"__Host-{name}" if request.url.scheme == "https" else name
+    return f"__Host-{name}" if request.scope["scheme"] == "https" else name
 
 
 class VisitorCookies:
@@ -71,6 +76,10 @@ class VisitorCookies:
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
         self._secret = Signer(key, salt="secret", digest_method=sha256)
         self._form = Signer(key, salt="form", digest_method=sha256)
+        self._signed_person = lru_cache(_REMEMBERED)(
+            self._person_in
+        )  # a browser sends the same cookies each time
+        self._token_of = lru_cache(_REMEMBERED)(lambda visit: self._form.get_signature(visit).decode())
 
     def new_visit(self) -> str:
         """Return the cookie of a browser that comes for the first time."""
@@ -82,11 +91,11 @@ class VisitorCookies:
 
     def form_token(self, visit: str) -> str:
         """Return the token of the forms that are sent to a browser."""
-        return self._form.get_signature(visit).decode()
+        return self._token_of(visit)
 
     def is_form_token(self, visit: str, token: str) -> bool:
         """Return whether a form was made for the browser that sends it; tokens are made for its own cookies alone."""
-        return hmac.compare_digest(self.form_token(visit).encode(), token.encode())
+        return len(visit) <= _LONGEST and hmac.compare_digest(self.form_token(visit).encode(), token.encode())
 
     def person(self, person: str, link: str = "") -> str:
         """Return the cookie of a person, given by their random id and by the invitation that they opened."""
@@ -97,12 +106,17 @@ class VisitorCookies:
 
         A cookie older than `LIFETIME` names nobody. It may come from the future: a clock was set right.
         """
+        person, link, signed = self._signed_person(cookie) if 0 < len(cookie) <= _LONGEST else ("", "", 0.0)
+        return ("", "") if time.time() - signed > LIFETIME else (person, link)
+
+    def _person_in(self, cookie: str) -> tuple[str, str, float]:
+        """Return the person, the invitation and the time in a cookie; empty texts if this site has not signed it."""
         try:
             text, signed = self._person.unsign(cookie, return_timestamp=True)
         except BadSignature:
-            return "", ""
+            return "", "", 0.0
         person, _, link = text.decode().partition("-")
-        return ("", "") if time.time() - signed.timestamp() > LIFETIME else (person, link)
+        return person, link, signed.timestamp()
 
     def secret_of(self, text: str) -> bytes:
         """Return a secret that follows from a text and the key of this site."""

@@ -9,10 +9,10 @@ memory is the one that anybody reads from the log, and this is true after every 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.errors import DataError
 from merilo.files import collecting_later
@@ -103,6 +103,8 @@ class Person:
         stage: what comes next.
         before: the stage before they were excluded, to which they return.
         reason: why they were stopped or excluded.
+        answers: answers to items of the test, without skipped ones.
+        seconds: the times of the answers to items of the test and control items, skipped ones too.
         controls: answered control items.
         controls_right: right ones among them.
         trained: answered training items.
@@ -127,6 +129,8 @@ class Person:
     stage: Stage = "consent"
     before: Stage | None = None
     reason: str | None = None
+    answers: int = 0
+    seconds: list[float] = field(default_factory=list)
     controls: int = 0
     controls_right: int = 0
     trained: int = 0
@@ -234,7 +238,13 @@ class State:
         copy = State.__new__(State)
         copy.__dict__.update(self.__dict__)
         copy.people = {
-            name: replace(person, tasks={**person.tasks}, order=[*person.order], open={*person.open})
+            name: replace(
+                person,
+                tasks={**person.tasks},
+                order=[*person.order],
+                open={*person.open},
+                seconds=[*person.seconds],
+            )
             for name, person in self.people.items()
         }
         copy.invitations = {name: replace(invitation) for name, invitation in self.invitations.items()}
@@ -248,7 +258,9 @@ class State:
 
     def record(self, at: int, kind: str, person: str = "", task: int | None = None, **facts: object) -> None:
         """Let something happen: change the state, and keep the event for the log."""
-        event = Event(at, kind, person, task, {name: fact for name, fact in facts.items() if fact is not None})
+        event = Event(
+            at, kind, person, task, {name: fact for name, fact in facts.items() if fact is not None}
+        )
         self.apply(event)
         self._fresh.append(event)
 
@@ -350,13 +362,16 @@ class State:
     def _withhold(self, person: Person, name: str, domains: tuple[str, ...]) -> None:
         person.withheld = self.study.withheld(name, domains)
 
-    def _began(self, event: Event) -> None:
+    def _on_began(self, event: Event) -> None:
         self.content = event.facts["content"]
 
-    def _paused(self, event: Event) -> None:
-        self.paused = event.kind == "paused"
+    def _on_paused(self, _: Event) -> None:
+        self.paused = True
 
-    def _invited(self, event: Event) -> None:
+    def _on_resumed(self, _: Event) -> None:
+        self.paused = False
+
+    def _on_invited(self, event: Event) -> None:
         facts = event.facts
         name, domains = facts.get("name"), tuple(facts.get("domains", ()))
         invitation = Invitation(facts["hash"], name, domains, event.at)
@@ -369,10 +384,10 @@ class State:
                 self._withhold(person, name, domains)
         self.invitations[invitation.hash] = invitation
 
-    def _revoked(self, event: Event) -> None:
+    def _on_revoked(self, event: Event) -> None:
         self.invitations.pop(event.facts.get("hash", ""), None)
 
-    def _came(self, event: Event) -> None:
+    def _on_came(self, event: Event) -> None:
         facts = event.facts
         person = Person(
             event.person, facts["pseudonym"], facts["source"], facts["external"], facts["language"], facts["seed"],
@@ -385,28 +400,30 @@ class State:
             if invitation.name is not None:
                 self._withhold(person, invitation.name, invitation.domains)
 
-    def _moved(self, event: Event) -> None:
+    def _on_moved(self, event: Event) -> None:
         self.people[event.person].stage = event.facts["to"]
 
-    def _spoke(self, event: Event) -> None:
+    def _on_language(self, event: Event) -> None:
         self.people[event.person].language = event.facts["language"]
 
-    def _declared(self, event: Event) -> None:
+    def _on_declared(self, event: Event) -> None:
         self.people[event.person].declared = event.facts["said"]
 
-    def _described(self, event: Event) -> None:
+    def _on_background(self, event: Event) -> None:
         self.people[event.person].background = event.facts["answers"]
 
-    def _coded(self, event: Event) -> None:
+    def _on_code(self, event: Event) -> None:
         self.people[event.person].completion = event.facts["code"]
 
-    def _given(self, event: Event) -> None:
+    def _on_given(self, event: Event) -> None:
         """A task was sent; its dialogue's later turns are held for the person."""
         person, task, facts = self.people[event.person], _task(event), event.facts
         due, late = facts.get("due"), facts.get("late")
         person.last_seen = event.at
         place = facts.get("place", 0)
-        if (before := person.tasks.get(task)) is not None:  # a turn of their dialogue, or a page kept for them
+        if (
+            before := person.tasks.get(task)
+        ) is not None:  # a turn of their dialogue, or a page kept for them
             self._put(person, before._replace(given=event.at, due=due, late=late))
             return
         if self.rules.is_training(task):
@@ -423,15 +440,18 @@ class State:
             self._put(person, assignment)
             person.order.append(turn)
 
-    def _renewed(self, event: Event) -> None:
+    def _on_renewed(self, event: Event) -> None:
         person, due = self.people[event.person], event.facts["due"]
         for task in event.facts["tasks"]:
             self._put(person, person.tasks[task]._replace(due=due))
 
-    def _answered(self, event: Event) -> None:
+    def _on_answered(self, event: Event) -> None:
         person, task, facts = self.people[event.person], _task(event), event.facts
         right, before, fact = facts.get("right"), person.tasks[task], facts.get
         person.last_seen = event.at
+        if not self.rules.is_training(task):
+            person.seconds.append(facts["seconds"])
+            person.answers += task < self.rules.tests and not facts.get("skipped")
         # Made in whole, because every answer of the log passes here and `_replace` takes five times as long.
         self._put(person, Assignment(
             task, before.place, "answered", task < self.rules.tests, before.given, before.due, before.late, event.at,
@@ -444,7 +464,7 @@ class State:
         elif self.rules.is_training(task):
             person.trained, person.trained_right = person.trained + 1, person.trained_right + right
 
-    def _expired(self, event: Event) -> None:
+    def _on_expired(self, event: Event) -> None:
         """A task was not answered in time; a dialogue goes as a whole, because its next person gives every answer."""
         person = self.people[event.person]
         for turn in self.turns_with(_task(event)):
@@ -456,20 +476,20 @@ class State:
                 ),
             )
 
-    def _released(self, event: Event) -> None:
+    def _on_released(self, event: Event) -> None:
         self._release(self.people[event.person])
 
-    def _stopped(self, event: Event) -> None:
+    def _on_stopped(self, event: Event) -> None:
         person = self.people[event.person]
         person.stage, person.reason = "stopped", _control_items(person)
         self._release(person)
 
-    def _excluded(self, event: Event) -> None:
+    def _on_excluded(self, event: Event) -> None:
         person = self.people[event.person]
         person.before, person.stage, person.reason = person.stage, "excluded", event.facts["reason"]
         self._release(person)
 
-    def _reinstated(self, event: Event) -> None:
+    def _on_reinstated(self, event: Event) -> None:
         """The author takes an exclusion back, or the server gives places back to somebody who came again."""
         person, facts = self.people[event.person], event.facts
         if person.stage == "excluded":
@@ -492,24 +512,6 @@ def _control_items(person: Person) -> str:
 
 
 #: What an event changes, by its kind; other kinds only tell what was done.
-_CHANGES: Final[Mapping[str, Any]] = {
-    "began": State._began,
-    "paused": State._paused,
-    "resumed": State._paused,
-    "invited": State._invited,
-    "revoked": State._revoked,
-    "came": State._came,
-    "moved": State._moved,
-    "language": State._spoke,
-    "declared": State._declared,
-    "background": State._described,
-    "code": State._coded,
-    "given": State._given,
-    "renewed": State._renewed,
-    "answered": State._answered,
-    "expired": State._expired,
-    "released": State._released,
-    "stopped": State._stopped,
-    "excluded": State._excluded,
-    "reinstated": State._reinstated,
+_CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
+    name.removeprefix("_on_"): change for name, change in vars(State).items() if name.startswith("_on_")
 }

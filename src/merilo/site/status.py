@@ -7,32 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import exp, sqrt
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.participation import Participation
-from merilo.people.cost import Cost, cost
 from merilo.reports.study_status import StudyStatus, status_of
-from merilo.site.annotator_steps import has_answered
 from merilo.site.answer_export import (
     answer_reward,
     collected_rows,
     count_people,
     read_answers,
     responses_of,
-    table_rows,
 )
 from merilo.site.served_study import ServedStudy
-from merilo.site.state import State
+from merilo.site.state import Person, State
 from merilo.statistics.crossed import student_quantile
 from merilo.studies.plan_figures import arm_figures, paid_work
 
@@ -63,7 +59,7 @@ HASTY_FACTOR: Final = 3.0
 REST: Final = 20.0
 
 #: Seconds that a page waits for a new computation.
-PATIENCE: Final = 0.3
+PATIENCE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,141 +147,42 @@ def progress_points(times: NDArray[np.int64], now: int, points: int = 60) -> lis
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class SiteCounts:
-    """The counts that are read at every look.
-
-    Attributes:
-        paused: whether the author paused the study.
-        items: items of the test.
-        needed: answers that the items need.
-        unassigned: answers for which nobody has the item.
-        held: answers for which somebody has the item, or will get it as a later turn of a dialogue.
-        complete: items with all answers.
-        in_hand: tasks that people have before them, control items among them.
-        latest: when the latest of these was sent, in milliseconds since 1970.
-        stages: stage -> people.
-        silent: people of platforms who may answer and have not.
-        controls: answers to control items.
-        controls_right: right ones among them.
-    """
-
-    paused: bool
-    items: int
-    needed: int
-    unassigned: int
-    held: int
-    complete: int
-    in_hand: int
-    latest: int | None
-    stages: tuple[tuple[str, int], ...]
-    silent: int
-    controls: int
-    controls_right: int
-
-    @property
-    def answered(self) -> int:
-        """The answers to items of the test that hold a place of their task."""
-        return self.needed - self.unassigned - self.held
-
-    @property
-    def missing(self) -> int:
-        """The answers that the items still need."""
-        return self.needed - self.answered
-
-
-def read_counts(state: State) -> SiteCounts:
-    """Count the tasks and the people of a study."""
-    tests, people = state.rules.tests, state.people
-    pending = [sent for _, sent in state.pending if not state.rules.is_training(sent.task)]
-    waiting = {assignment.task for assignment in pending if assignment.counts}
-    in_hand = [assignment.given for assignment in pending if assignment.given is not None]
-    return SiteCounts(
-        paused=state.paused,
-        items=tests,
-        needed=tests * state.rules.overlap,
-        unassigned=sum(state.open),
-        held=sum(assignment.counts for assignment in pending),
-        complete=sum(not needed and task not in waiting for task, needed in enumerate(state.open)),
-        in_hand=len(in_hand),
-        latest=max(in_hand, default=None),
-        stages=tuple(sorted(Counter(person.stage for person in people.values()).items())),
-        silent=sum(
-            person.from_platform and person.stage == "working" and not has_answered(state, person)
-            for person in people.values()
-        ),
-        controls=sum(person.controls for person in people.values()),
-        controls_right=sum(person.controls_right for person in people.values()),
-    )
-
-
 class Worker(NamedTuple):
     """The work of one person.
 
     Attributes:
-        pseudonym: the name under which the answers are exported.
-        source: how they came in: link, code, expert, or the platform's name.
-        external: their id or name there.
-        stage: what they do now.
-        reason: why they were stopped or excluded; `None` otherwise.
-        answers: answers to items of the test, without skipped ones.
-        controls: answers to control items.
-        controls_right: right ones among them.
+        person: the person, without their tasks.
         seconds: the median time of an answer; `None` without answers.
         hasty: whether they are suspiciously fast.
         earned: the pay of all answers; `None` while the pay is not decided.
-        last_seen: when they last got or answered a task, or came in, in milliseconds since 1970.
     """
 
-    pseudonym: str
-    source: str
-    external: str | None
-    stage: str
-    reason: str | None
-    answers: int
-    controls: int
-    controls_right: int
+    person: Person
     seconds: float | None
     hasty: bool
     earned: float | None
-    last_seen: int
 
 
 def read_people(state: State) -> list[Worker]:
     """Read the people of a study, those with most answers first."""
-    work = {
-        person.id: [
-            person.tasks[task].seconds or 0.0
-            for task in person.order
-            if person.tasks[task].state == "answered"
-        ]
-        for person in state.people.values()
-    }
-    judged = [median(seconds) for seconds in work.values() if len(seconds) >= ENOUGH_ANSWERS]
-    fastest = min(HASTY_SECONDS, median(judged) / HASTY_FACTOR) if len(judged) >= ENOUGH_PEOPLE else 0.0
-    reward, people = answer_reward(state.study), []
-    for person in state.people.values():
-        seconds = median(work[person.id]) if work[person.id] else None
-        count = len(work[person.id])
-        people.append(
-            Worker(
-                pseudonym=person.pseudonym,
-                source=person.source,
-                external=person.external if person.source != "link" else None,
-                stage=person.stage,
-                reason=person.reason if person.stage == "excluded" else None,
-                answers=sum(
-                    state.rules.is_test(task) and person.tasks[task].is_answer for task in person.order
-                ),
-                controls=person.controls,
-                controls_right=person.controls_right,
-                seconds=seconds,
-                hasty=count >= ENOUGH_ANSWERS and seconds is not None and seconds <= fastest,
-                earned=None if reward is None else round(count * reward, 6),
-                last_seen=person.last_seen,
-            )
+    people, reward = [*state.people.values()], answer_reward(state.study)
+    middles = {person.id: median(person.seconds) for person in people if person.seconds}
+    judged = {person.id for person in people if len(person.seconds) >= ENOUGH_ANSWERS}
+    fastest = (
+        min(HASTY_SECONDS, median(middles[name] for name in judged) / HASTY_FACTOR)
+        if len(judged) >= ENOUGH_PEOPLE
+        else 0.0
+    )
+    workers = [
+        Worker(
+            person=replace(person, tasks={}, order=[], open=set()),
+            seconds=middles.get(person.id),
+            hasty=person.id in judged and middles[person.id] <= fastest,
+            earned=None if reward is None else round(len(person.seconds) * reward, 6),
         )
-    return sorted(people, key=lambda worker: (-worker.answers, worker.pseudonym))
+        for person in people
+    ]
+    return sorted(workers, key=lambda worker: (-worker.person.answers, worker.person.pseudonym))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,23 +192,40 @@ class SiteStatus:
     Attributes:
         study: the study.
         at: the moment, in milliseconds since 1970.
-        counts: the progress and the people's stages.
-        status: as `merilo study status` shows it after an import; `None` without answers.
-        paid: pay and time of all answers, also of people who were stopped or excluded; `None` without answers.
+        paused: whether the author paused the study.
+        complete: items with all answers.
+        in_hand: tasks that people have before them, control items among them.
         times: shape (n,), when the answers to items of the test came that hold a place of their task, in
             milliseconds since 1970.
         people: the people, those with most answers first.
         came: how many people came, stayed and left.
+        status: as `merilo study status` shows it after an import; `None` without answers.
     """
 
     study: ServedStudy
     at: int
-    counts: SiteCounts
-    status: StudyStatus | None
-    paid: Cost | None
+    paused: bool
+    complete: int
+    in_hand: int
     times: NDArray[np.int64]
     people: Sequence[Worker]
     came: Participation
+    status: StudyStatus | None = None
+
+    @property
+    def needed(self) -> int:
+        """The answers that the items need."""
+        return self.study.rules.tests * self.study.rules.overlap
+
+    @property
+    def answered(self) -> int:
+        """The answers to items of the test that hold a place of their task."""
+        return int(self.times.size)
+
+    @property
+    def missing(self) -> int:
+        """The answers that the items still need."""
+        return self.needed - self.answered
 
     @property
     def rate(self) -> AnswerRate | None:
@@ -321,21 +235,24 @@ class SiteStatus:
     @property
     def end(self) -> tuple[float, float, float] | None:
         """Hours until the study is complete at this rate, and their bounds; `None` if nothing can be said."""
-        goes_on = self.counts.missing and not self.counts.paused
-        return self.rate.hours_for(self.counts.missing) if self.rate and goes_on else None
+        return self.rate.hours_for(self.missing) if self.rate and self.missing and not self.paused else None
 
     @property
     def left(self) -> tuple[int, float | None]:
         """Answers that will still come, to control items too, by the plan, and their pay; `None` while undecided."""
-        missing = self.counts.missing
-        checks, _, pay = paid_work(self.study.arm, self.study.folder.plan, missing)
-        return missing + checks, pay
+        checks, _, pay = paid_work(self.study.arm, self.study.folder.plan, self.missing)
+        return self.missing + checks, pay
+
+    @property
+    def hours(self) -> float:
+        """Hours of work on all answers, also of people who were stopped or excluded."""
+        return sum(sum(worker.person.seconds) for worker in self.people) / 3600
 
     @property
     def hours_left(self) -> float | None:
         """Hours of the people's work for the missing answers, at the median time of an answer."""
         seconds = self.status.cost.median_seconds_per_answer if self.status and self.status.cost else None
-        return None if seconds is None else self.counts.missing * seconds / 3600
+        return None if seconds is None else self.missing * seconds / 3600
 
     @property
     def earned(self) -> float | None:
@@ -345,31 +262,38 @@ class SiteStatus:
         return round(sum(worker.earned or 0.0 for worker in self.people), 6)
 
     @property
+    def hourly(self) -> float | None:
+        """The pay of an hour of work; `None` without answers, or while the pay is not decided."""
+        return self.earned / self.hours if self.earned is not None and self.hours else None
+
+    def with_commission(self, pay: float | None) -> float | None:
+        """Return a pay with the platform's commission."""
+        return None if pay is None else pay * (1 + (self.study.arm.pay.commission or 0.0))
+
+    @property
     def final_pay(self) -> float | None:
         """The pay in the end with the platform's commission; `None` while the pay is not decided."""
         pay = self.left[1]
-        if self.earned is None or pay is None:
-            return None
-        return (self.earned + pay) * (1 + (self.study.arm.pay.commission or 0.0))
+        return None if self.earned is None or pay is None else self.with_commission(self.earned + pay)
 
     @property
     def planned_pay(self) -> float | None:
         """The pay by the plan with the platform's commission; `None` while the pay is not decided."""
-        pay = arm_figures(self.study.arm, self.study.folder.plan).pay
-        return None if pay is None else pay * (1 + (self.study.arm.pay.commission or 0.0))
+        return self.with_commission(arm_figures(self.study.arm, self.study.folder.plan).pay)
 
 
 def quick_status(state: State, now: int) -> SiteStatus:
-    """Tell how a served study stands, without agreement, pay and time, which take long."""
-    rows = (row for person in state.people.values() for row in person.tasks.values() if row.counts)
-    times = [row.answered for row in rows if row.state == "answered"]
+    """Tell how a served study stands, without its agreement, which takes long."""
+    counted = (task for person in state.people.values() for task in person.tasks.values() if task.counts)
+    pending = [task for _, task in state.pending if not state.rules.is_training(task.task)]
+    waiting = {task.task for task in pending if task.counts}
     return SiteStatus(
         study=state.study,
         at=now,
-        counts=read_counts(state),
-        status=None,
-        paid=None,
-        times=np.array(times, dtype=np.int64),
+        paused=state.paused,
+        complete=sum(not needed and task not in waiting for task, needed in enumerate(state.open)),
+        in_hand=sum(task.given is not None for task in pending),
+        times=np.array([task.answered for task in counted if task.state == "answered"], dtype=np.int64),
         people=read_people(state),
         came=count_people(state, now),
     )
@@ -383,35 +307,20 @@ def site_status(state: State, now: int, *, estimate: bool = False) -> SiteStatus
         now: the time, in milliseconds since 1970.
         estimate: also compute the main metric so far.
     """
-    study, table = state.study, read_answers(state)
-    counted = collected_rows(state, table)
-    status = None
-    if counted.height:
-        try:
-            responses = responses_of(study, counted, with_inputs=True)
+    study, status = state.study, None
+    rows = collected_rows(state, read_answers(state))
+    if rows.height:
+        with suppress(DataError):  # every answer is blank
+            responses = responses_of(study, rows, with_inputs=True)
             status = status_of(study.folder, study.arm_name, responses, estimate=estimate)
-        except DataError:  # every answer is blank
-            status = None
-    return replace(quick_status(state, now), status=status, paid=_paid(study, table))
-
-
-def _paid(study: ServedStudy, table: pl.DataFrame) -> Cost | None:
-    """Pay and time of all answers; `None` if there are none, or all of them are blank."""
-    try:
-        return (
-            cost(responses_of(study, table_rows(study, table)), study.arm.pay.currency)
-            if table.height
-            else None
-        )
-    except DataError:
-        return None
+    return replace(quick_status(state, now), status=status)
 
 
 @dataclass(eq=False)
 class _Kept:
     """The latest status of a study, and the computation of the next one."""
 
-    found: SiteStatus | None = None
+    status: SiteStatus | None = None
     due: float = 0.0
     task: asyncio.Task[None] | None = None
 
@@ -443,11 +352,11 @@ class Statuses:
         await asyncio.wait({latest.task}, timeout=PATIENCE)
         if latest.task.done():
             latest.task.result()
-        if latest.found is None:
+        if latest.status is None:
             return quick_status(self._site.states[study.key], self._site.clock.now())
-        return latest.found
+        return latest.status
 
     async def _compute(self, study: ServedStudy, latest: _Kept) -> None:
         began, now = time.monotonic(), self._site.clock.now()
-        latest.found = await self._site.read(study, lambda state: site_status(state, now))
+        latest.status = await self._site.read(study, lambda state: site_status(state, now))
         latest.due = time.monotonic() + REST * (time.monotonic() - began)
