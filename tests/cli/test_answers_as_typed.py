@@ -17,6 +17,10 @@ def pool_of(path: Path, answers: list[str]) -> Path:
     return written(path, toloka([row("q0", answer, f"w{n}") for n, answer in enumerate(answers)]))
 
 
+def right(item: Item) -> str:
+    return str(item.outputs).split(",")[0] if item.meta["type"] == "text" else str(item.outputs)
+
+
 def use_study(folder: Path) -> tuple[list[Item], Path, list[object]]:
     """Three people answer a whole variant of the exam rightly; one question's gold answer is "1,0"."""
     items = list(examples(dataset("use"))["test"].items)
@@ -29,16 +33,8 @@ def use_study(folder: Path) -> tuple[list[Item], Path, list[object]]:
         table = csv.writer(stream)
         table.writerow(["id", *fields, "worker", "given"])
         for item in items:
-            for who in range(3):
-                shown = [dict(item.inputs).get(field, "") for field in fields]
-                table.writerow(
-                    [
-                        item.id,
-                        *shown,
-                        f"w{who}",
-                        str(item.outputs).split(",")[0] if item.meta["type"] == "text" else item.outputs,
-                    ]
-                )
+            shown = [dict(item.inputs).get(field, "") for field in fields]
+            table.writerows([item.id, *shown, f"w{who}", right(item)] for who in range(3))
     options: list[object] = ["--annotator", "worker", "--answer", "given"]
     for field in ("id", *fields):
         options += ["--item", field]
@@ -51,21 +47,8 @@ def test_the_exam_takes_a_list_of_numbers_that_looks_like_an_empty_fraction(tmp_
     assert outcome.json["metrics"]["grade_norm"]["value"] == 1.0
     assert "'1,0' (3) as '0,1'" in str(outcome.json["findings"])  # a set, in the exam's own order
     model = tmp_path / "model.jsonl"
-    model.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "id": item.id,
-                    "answer": str(item.outputs).split(",")[0]
-                    if item.meta["type"] == "text"
-                    else item.outputs,
-                }
-            )
-            + "\n"
-            for item in items
-        ),
-        encoding="utf-8",
-    )
+    lines = (json.dumps({"id": item.id, "answer": right(item)}) for item in items)
+    model.write_text("\n".join(lines), encoding="utf-8")
     compared = merilo("compare", tmp_path / "people", model, "--json", "-")
     assert compared.json["rows"][0]["score"]["value"] == 1.0
 

@@ -104,22 +104,6 @@ def test_it_fits_into_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "the file is empty"),
-        (b"PK\x03\x04", "ZIP"),
-        ("вопрос,ответ\n".encode("cp1251"), "encoding: cp1251"),
-    ],
-)
-def test_files_that_are_no_table(tmp_path: Path, content: bytes, says: str) -> None:
-    path = tmp_path / "p.csv"
-    path.write_bytes(content)
-    outcome = merilo("inspect", path)
-    assert outcome.status == 2
-    assert says in outcome.complaint
-
-
 def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([row("q", "\x1b[2J[bold]", f"w{n}") for n in range(3)]))
     shown = merilo("inspect", pool).out

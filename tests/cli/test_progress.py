@@ -68,16 +68,12 @@ def test_a_terminal_is_told_of_long_work_and_standard_output_is_not() -> None:
         assert re.search(r"\x1b\[2K", seen + shown(terminal))
 
 
-def test_a_terminal_is_told_nothing_of_short_work() -> None:
+def test_short_work_and_pipes_are_told_nothing() -> None:
     with on_terminal(WORK, "3600") as (process, terminal):
         assert process.communicate()[0] == "decided\n"
         assert shown(terminal) == ""
-
-
-def test_a_pipe_is_told_nothing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WORK, "0"], input="", capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", WORK, "0"]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("decided\n", "")
 
 

@@ -51,6 +51,8 @@ def test_a_folder_that_is_no_report_and_wrong_usage_end_with_2(base: Path, tmp_p
     assert merilo("verify", tmp_path / "nowhere").status == 2
     assert merilo("report", tmp_path / "nowhere", "--out", tmp_path / "hb").status == 2
     assert "out" in merilo("report", base).complaint
+    cards = merilo("report", base, "--out", tmp_path / "hb", "--cards", tmp_path)
+    assert (cards.status, "has none of raw_dataset_meta.json" in cards.complaint) == (2, True)
     (tmp_path / "hb").mkdir()
     outcome = merilo("report", base, "--out", tmp_path / "hb")
     assert outcome.status == 2
@@ -60,20 +62,6 @@ def test_a_folder_that_is_no_report_and_wrong_usage_end_with_2(base: Path, tmp_p
     outcome = merilo("verify", tmp_path / "hb")
     assert outcome.status == 2
     assert "manifest.json" in outcome.complaint
-
-
-def test_the_cards_of_the_dataset_get_the_human_baseline(base: Path, tmp_path: Path) -> None:
-    cards = tmp_path / "dataset"
-    cards.mkdir()
-    (cards / "raw_readme_ru.json").write_text(json.dumps({"Мотивация": "зачем"}, ensure_ascii=False))
-    assert merilo("report", base, "--out", tmp_path / "hb", "--cards", cards).status == 0
-    card = json.loads((tmp_path / "hb" / "raw_readme_ru.json").read_text())
-    assert card["Мотивация"] == "зачем"
-    assert "разметчик" in card["Human baseline"]
-    (tmp_path / "empty").mkdir()
-    outcome = merilo("report", base, "--out", tmp_path / "other", "--cards", tmp_path / "empty")
-    assert outcome.status == 2
-    assert "has none of raw_dataset_meta.json" in outcome.complaint
 
 
 #: Pool -> (dataset, the pattern of its exports, a figure that is published of it).

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -61,42 +62,29 @@ def test_a_typing_mistake_is_named_with_its_line_and_the_nearest_key(data: Path,
     assert merilo("study", "freeze", out).status == 1
 
 
-def test_bad_calls_are_refused_in_one_sentence(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "study"
-    out.mkdir()
-    assert "exists already" in merilo("study", "create", data, "--dataset", "lcs", "--out", out).complaint
-    assert merilo("study", "create", data, "--dataset", "lcs", "--out", out).status == 2
-    assert "study.yaml is missing" in merilo("study", "validate", out).complaint
-    other = tmp_path / "other"
-    assert "did you mean lcs" in merilo("study", "create", data, "--dataset", "lsc", "--out", other).complaint
-    wide = merilo("study", "create", data, "--dataset", "lcs", "--out", other, "--size", 99)
-    assert (wide.status, wide.complaint) == (
-        2,
-        "merilo: --size takes a number from 1 to 60, the items of the dataset",
-    )
-    missing = merilo("study", "create", tmp_path / "none.json", "--dataset", "lcs", "--out", other)
-    assert (missing.status, missing.complaint) == (
-        2,
-        f"merilo: {tmp_path / 'none.json'}: there is no such file",
-    )
-    assert not other.exists()
+#: The words after `merilo study`, the exit status, and what is said; FOLDER is a folder that exists.
+BAD_CALLS = [
+    ("create lcs.json --dataset lcs --out FOLDER", 2, "exists already"),
+    ("create FOLDER/lcs.json --out FOLDER --force", 2, "FOLDER"),  # it may not replace its own dataset
+    ("validate FOLDER", 2, "study.yaml is missing"),
+    ("create lcs.json --dataset lsc --out other", 2, "did you mean lcs"),
+    ("create lcs.json --dataset lcs --out other --size 99", 2, "merilo: --size takes a number from 1 to 60, the items of the dataset"),
+    ("create none.json --dataset lcs --out other", 2, "merilo: none.json: there is no such file"),
+    ("create bps.json --dataset bps --out other", 1, "merilo: bps.json, inputs: the prompt of item 1 names {nofield}, which the item does not have"),
+]  # fmt: skip
 
 
-def test_a_study_may_not_replace_its_own_dataset(data: Path, tmp_path: Path) -> None:
-    inside = tmp_path / "data"
-    inside.mkdir()
-    data.rename(inside / "lcs.json")
-    refused = merilo("study", "create", inside / "lcs.json", "--out", inside, "--force")
-    assert refused.status == 2
-    assert (inside / "lcs.json").exists()
-
-
-def test_a_prompt_that_names_a_missing_field_is_told_with_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "bps.json"
+@pytest.mark.parametrize(("words", "status", "says"), BAD_CALLS)
+def test_bad_calls_are_refused_in_one_sentence(
+    words: str, status: int, says: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FOLDER").mkdir()
+    shutil.copy(data, tmp_path / "FOLDER")
     item = {"instruction": "{nofield}", "inputs": "( )", "outputs": "1", "meta": {"id": 1}}
-    path.write_text(json.dumps({"data": {"test": [item]}}), encoding="utf-8")
-    refused = merilo("study", "create", path, "--dataset", "bps", "--out", tmp_path / "study")
-    assert refused.status == 1
-    assert refused.complaint == (
-        f"merilo: {path}, inputs: the prompt of item 1 names {{nofield}}, which the item does not have"
-    )
+    (tmp_path / "bps.json").write_text(json.dumps({"data": {"test": [item]}}), encoding="utf-8")
+    refused = merilo("study", *words.split(" "))
+    assert refused.status == status
+    assert says in refused.complaint
+    assert not (tmp_path / "other").exists()
+    assert (tmp_path / "FOLDER" / "lcs.json").exists()

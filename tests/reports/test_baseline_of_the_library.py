@@ -87,6 +87,7 @@ def test_tables_of_pandas_and_polars_give_one_baseline(frame: pl.DataFrame) -> N
     assert one.single_person.name == "acc"
     assert one.consensus.to_pandas()["label"].tolist() == list(GOLD.values())
     assert (one.annotators.height, one.items.height) == (3, 8)
+    assert merilo.baseline(frame, gold=pd.Series(GOLD)).metrics == one.metrics
 
 
 def test_a_baseline_of_tables_names_the_call_and_the_digest_of_the_table(frame: pl.DataFrame) -> None:
@@ -161,11 +162,6 @@ def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: P
         paths[-1].write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
     found = merilo.compare(tmp_path / "baseline", *paths)
     assert [(row.model, row.score.value) for row in found.rows[::2]] == [("model", 1.0), ("model (2)", 0.875)]
-
-
-def test_gold_may_be_a_series_of_pandas(frame: pl.DataFrame) -> None:
-    series = pd.Series(GOLD)
-    assert merilo.baseline(frame, gold=series).metrics == merilo.baseline(frame, gold=GOLD).metrics
 
 
 def test_a_source_that_is_neither_file_nor_table_is_named_by_its_type() -> None:
@@ -245,15 +241,3 @@ def test_items_of_several_fields_take_a_mapping_by_their_ids_or_a_table_with_ids
     assert share_of(merilo.baseline(texts, gold=numbered), by_number) == (0.875, 8)
     with pytest.raises(merilo.UsageError, match=r"takes a table, because items have 2 fields"):
         merilo.baseline(texts, gold=gold)
-
-
-def test_numbers_of_items_in_a_gold_file_without_ids_are_their_ids(tmp_path: Path) -> None:
-    ids = [*range(8, 0, -1)]
-    gold = {one: "yes" if place % 2 else "no" for place, one in enumerate(ids)}
-    answered_by_three(ids).write_csv(tmp_path / "pool.csv")
-    pl.DataFrame({"task": ids, "gold": [*gold.values()]}).write_csv(tmp_path / "gold.csv")
-    pl.DataFrame({"id": ids, "answer": [*gold.values()]}).write_csv(tmp_path / "model.csv")
-    words = ("baseline", tmp_path / "pool.csv", "--item", "task", "--gold", tmp_path / "gold.csv")
-    assert run(*words, "--out", tmp_path / "people").status in {0, 1}
-    told = run("compare", tmp_path / "people", tmp_path / "model.csv", "--json", "-").json
-    assert told["rows"][0]["score"]["value"] == 1.0

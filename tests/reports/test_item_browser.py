@@ -33,39 +33,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [row("easy", "A", f"w{n}") for n in range(5)]
     rows += [row("hard", "B", f"w{n}") for n in range(3)] + [row("hard", "A", f"w{n}") for n in (3, 4)]
     rows += [row("поровну", "AB"[n % 2], f"w{n}") for n in range(4)]
-    gold = written(
-        work / "gold.json",
-        json.dumps(
-            {
-                "data": [
-                    {"inputs": {"question": name}, "outputs": "A", "meta": {"id": at, "domain": domain}}
-                    for at, (name, domain) in enumerate(
-                        [("easy", "law"), ("hard", "art"), ("поровну", "art")], start=1
-                    )
-                ]
-            }
-        ),
-    )
-    model = written(
-        work / "clever.jsonl",
-        "".join(f'{{"id": {n}, "answer": "{a}"}}\n' for n, a in ((1, "B"), (2, "A"), (3, "A"))),
-    )
+    items = [
+        {"inputs": {"question": name}, "outputs": "A", "meta": {"id": at, "domain": domain}}
+        for at, (name, domain) in enumerate([("easy", "law"), ("hard", "art"), ("поровну", "art")], start=1)
+    ]
+    written(work / "gold.json", json.dumps({"data": items}))
+    written(work / "p.tsv", toloka(rows))
+    return baseline(work, model(work / "clever.jsonl", "BAA"))
+
+
+def model(path: Path, answers: str) -> Path:
+    return written(path, "".join(f'{{"id": {n}, "answer": "{a}"}}\n' for n, a in enumerate(answers, start=1)))
+
+
+def baseline(work: Path, *models: Path) -> Path:
+    """The folder of a baseline of the three items with models."""
+    out = models[0].parent / "out"
     made = merilo(
-        "baseline",
-        written(work / "p.tsv", toloka(rows)),
-        "--gold",
-        gold,
-        "--model",
-        model,
-        "--max-low-agreement",
-        "0.5",
-        "--resolve",
-        "none",
-        "--out",
-        work / "out",
-    )
+        "baseline", work / "p.tsv", "--gold", work / "gold.json", *(word for path in models for word in ("--model", path)),
+        "--max-low-agreement", "0.5", "--resolve", "none", "--out", out,
+    )  # fmt: skip
     assert made.status == 0, made
-    return work / "out"
+    return out
 
 
 def shown(page) -> list[str]:
@@ -109,39 +98,24 @@ def test_items_are_filtered_by_outcome_domain_agreement_and_words(page) -> None:
     assert shown(page) == []
     assert page.is_visible("#none")
 
-
-def test_items_on_which_the_model_beats_people_and_the_reverse(page) -> None:
-    page.select_option("#against", "model")
-    assert shown(page) == ["item-2"]
-    page.select_option("#against", "people")
-    assert shown(page) == ["item-1"]
+    page.fill("#search", "")
+    page.select_option("[data-filter=facet0]", "")
+    page.select_option("#order", "low")
+    assert shown(page) == ["item-3", "item-2", "item-1"]
 
 
 def test_items_are_filtered_by_one_of_several_models(browser, folder: Path, tmp_path: Path) -> None:
-    work = folder.parent
-    poor = written(tmp_path / "poor.jsonl", "".join(f'{{"id": {n}, "answer": "B"}}\n' for n in (1, 2, 3)))
-    good = written(tmp_path / "good.jsonl", "".join(f'{{"id": {n}, "answer": "A"}}\n' for n in (1, 2, 3)))
-    made = merilo(
-        "baseline", work / "p.tsv", "--gold", work / "gold.json", "--model", poor, "--model", good,
-        "--max-low-agreement", "0.5", "--resolve", "none", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert made.status == 0, made
+    models = [
+        model(tmp_path / name, answers) for name, answers in (("poor.jsonl", "BBB"), ("good.jsonl", "AAA"))
+    ]
     page = browser.new_page()
-    page.goto((tmp_path / "out" / "items.html").as_uri())
-    for value, expected in (
-        ("people 0", ["item-1"]),
-        ("model 0", []),
-        ("people 1", []),
-        ("model 1", ["item-2"]),
-        ("people", ["item-1"]),
-    ):
+    page.goto((baseline(folder.parent, *models) / "items.html").as_uri())
+    expected = {
+        "people 0": ["item-1"], "model 0": [], "people 1": [], "model 1": ["item-2"], "people": ["item-1"], "model": ["item-2"],
+    }  # fmt: skip
+    for value, items in expected.items():
         page.select_option("#against", value)
-        assert shown(page) == expected, value
-
-
-def test_the_least_agreement_comes_first_if_asked(page) -> None:
-    page.select_option("#order", "low")
-    assert shown(page) == ["item-3", "item-2", "item-1"]
+        assert shown(page) == items, value
 
 
 def test_options_carry_their_letters_and_the_right_one_is_marked(browser, tmp_path: Path) -> None:

@@ -73,10 +73,13 @@ def test_the_report_speaks_both_languages_of_russian_items(page, tmp_path: Path)
     assert page.troubles == []
 
 
-def test_the_report_of_english_items_has_no_russian(page, tmp_path: Path) -> None:
+def test_the_report_of_english_items_has_no_russian_and_the_command_that_makes_it(
+    page, tmp_path: Path
+) -> None:
     file = report(tmp_path, small_pool())
     assert not re.search("[а-яё]", file.read_text(encoding="utf-8"), re.IGNORECASE)
     assert opened(page, file).locator("nav label").count() == 0
+    assert re.search(r"merilo baseline \S+ --out hb\n", page.inner_text("main:visible"))
 
 
 def test_the_first_screen_answers_and_the_rest_is_folded(page, tmp_path: Path) -> None:
@@ -93,12 +96,25 @@ def test_the_first_screen_answers_and_the_rest_is_folded(page, tmp_path: Path) -
     assert "The tasks included 1 control item" not in page.inner_text("main:visible")
     page.emulate_media(media="print")
     assert page.get_by_text("The tasks included 1 control item").first.is_visible(), "print shows all parts"
+    assert not page.is_visible("nav")
+    assert page.pdf(format="A4").startswith(b"%PDF")
     page.emulate_media(media="screen")
 
 
-def test_what_spoils_a_result_stands_beside_its_status(page, tmp_path: Path) -> None:
-    opened(page, report(tmp_path, [one for one in small_pool() if "control" not in one]), unfolded=False)
-    assert "There are no control items: annotators were not checked" in page.inner_text("header:visible")
+#: Answers to a pool -> what its report says beside the status.
+SPOILED = {
+    "no controls": ([one for one in small_pool() if "control" not in one], ["no control items: annotators were not checked"]),
+    "rejected": ([row(f"q{item}", f"{n}", f"w{n}") for item in range(3) for n in range(5)], ["rejected", "3 of 3 items (100%)"]),
+    "simulated": ([row("q", "A", f"simulated-careful-{n}") for n in range(5)], ["simulated"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SPOILED)
+def test_what_spoils_a_result_stands_beside_its_status(page, kind: str, tmp_path: Path) -> None:
+    rows, said = SPOILED[kind]
+    opened(page, report(tmp_path, rows), unfolded=False)
+    header = page.inner_text("header:visible")
+    assert [text for text in said if text not in header] == []
     assert page.locator(".badge.good").count() == 0
 
 
@@ -114,41 +130,6 @@ def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
     assert page.locator("main script, main img").count() == 0
 
 
-def test_a_rejected_baseline_says_so_first(page, tmp_path: Path) -> None:
-    rows = [row(f"q{item}", f"{n}", f"w{n}") for item in range(3) for n in range(5)]
-    opened(page, report(tmp_path, rows))
-    header = page.inner_text("header:visible")
-    assert "rejected" in header
-    assert "3 of 3 items (100%)" in header
-
-
-def test_simulated_annotators_are_called_simulated(page, tmp_path: Path) -> None:
-    rows = [row("q", "A", f"simulated-careful-{n}") for n in range(5)]
-    opened(page, report(tmp_path, rows))
-    assert "simulated" in page.inner_text("header:visible")
-    assert page.locator(".badge.good").count() == 0
-
-
-def test_the_report_prints(page, tmp_path: Path) -> None:
-    opened(page, report(tmp_path, small_pool(people=30, items=40)))
-    assert page.pdf(format="A4").startswith(b"%PDF")
-    page.emulate_media(media="print")
-    assert not page.is_visible("nav")
-    page.emulate_media(media="screen")
-
-
-def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nвопрос 0,A\n")
-    opened(page, report(tmp_path, russian(small_pool(people=21, items=1)), "--gold", gold))
-    page.click("label[for=in-ru]")
-    text = " ".join(page.inner_text("main:visible").split())
-    assert "Точность согласованного ответа 21 разметчика — 1,000" in text
-    assert "на 1 вопросе" in text
-    assert "разметчики 21 исключено: 0" in text
-    assert "Согласованный ответ получен: на 1 вопрос — единогласно" in text
-    assert "добавлено 1 контрольное задание с известным ответом; на него получен 21 ответ" in text
-
-
 def test_russian_has_one_term_for_one_thing() -> None:
     """A gold answer is «эталонный ответ», a control item «контрольное задание», everywhere a reader meets them."""
     root = Path(merilo_library.__file__).parent
@@ -156,15 +137,6 @@ def test_russian_has_one_term_for_one_thing() -> None:
         text = file.read_text(encoding="utf-8")
         for other in (r"\bэталон(?!н)", r"золот", r"контрольн\w+ вопрос", r"\bничь"):
             assert not (found := re.search(other, text, flags=re.IGNORECASE)), (file.name, found)
-
-
-def test_a_single_item_that_people_do_not_agree_on(page, tmp_path: Path) -> None:
-    rows = [*small_pool(items=1), *(row("раз", f"{n}", f"w{n}") for n in range(5))]
-    opened(page, report(tmp_path, rows))
-    page.click("label[for=in-ru]")
-    assert "1 вопрос из 2 (50\u00a0%) без большинства (3 одинаковых ответа)" in page.inner_text(
-        "header:visible"
-    )
 
 
 def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:

@@ -19,9 +19,8 @@ from every import every
 
 import merilo
 from merilo.baselines.published_folder import Discrepancy
-from merilo.errors import InputError, OutputError
+from merilo.errors import OutputError
 from merilo.reports.croissant import TABLES
-from merilo.reports.human_table import read_study
 
 LABELS = {"A": "AB", "B": "BA"}
 
@@ -108,11 +107,6 @@ def test_the_folder_has_at_most_sixteen_files_beside_raw_and_the_readme_names_ea
         ), name
 
 
-def test_report_writes_the_same_folder_from_a_baseline(base: Path, tmp_path: Path) -> None:
-    merilo.report(base, tmp_path / "hb")
-    assert contents(tmp_path / "hb") == contents(base)
-
-
 def test_the_folder_is_loaded_and_verified(hb: Path) -> None:
     baseline = merilo.load(hb)
     assert baseline.to_json() == json.loads((hb / "baseline.json").read_text())
@@ -124,17 +118,6 @@ def test_no_file_names_an_annotator_of_the_platform_or_a_folder_of_this_machine(
     for name, data in contents(hb).items():
         assert b"@platform" not in data, name
         assert str(base.parent).encode() not in data, name
-
-
-def test_one_changed_answer_names_the_values_that_moved(hb: Path) -> None:
-    path = hb / "raw" / "responses.csv"
-    lines = path.read_text().splitlines(keepends=True)
-    place = next(n for n, line in enumerate(lines) if line.startswith("4,") and ",B," in line)
-    lines[place] = lines[place].replace(",B,", ",A,", 1)
-    path.write_text("".join(lines))
-    moved = names(merilo.verify(hb))
-    assert {"raw/responses.csv", "agreement.krippendorff_alpha", "consensus.csv.4.answers"} <= moved
-    assert "cost.total" not in moved
 
 
 def test_a_changed_value_is_named_with_both_values(hb: Path) -> None:
@@ -174,24 +157,13 @@ def test_a_notebook_that_was_run_counts_as_unchanged_but_not_one_with_other_code
     assert names(merilo.verify(hb)) == {"hb.ipynb"}
 
 
-def test_what_is_no_such_folder_is_refused(hb: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such folder"):
-        merilo.report(tmp_path / "nowhere", tmp_path / "out")
-    (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match=r"is not the folder of a baseline: raw/settings\.json is missing"):
-        merilo.verify(tmp_path / "other")
-    (hb / "raw" / "responses.csv").write_text("nothing\n")
-    with pytest.raises(InputError, match=r"responses\.csv: is not a table as Merilo writes it"):
-        merilo.verify(hb)
-
-
 def test_an_existing_folder_is_replaced_only_with_force(hb: Path, base: Path) -> None:
     (hb / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="exists already"):
         merilo.report(base, hb)
     assert (hb / "notes.txt").exists()
     merilo.report(base, hb, force=True)
-    assert merilo.verify(hb) == []
+    assert contents(hb) == contents(base)
     with pytest.raises(OutputError, match="would be overwritten"):
         merilo.report(base, base.parent, force=True)
 
@@ -332,12 +304,6 @@ def test_the_notebook_passes_in_an_environment_with_only_merilo(hb: Path) -> Non
     assert "every published value follows from the raw answers" in done.stdout
 
 
-def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
-    found = read_study(hb)
-    assert found.record.cost.total == pytest.approx(1.25)
-    assert found.record.metrics["acc"].n == 8
-
-
 def test_registries_and_the_hub_find_every_row(
     hb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,17 +327,16 @@ SPAN = r"(\d\.\d{3})\s*(?:[–,]|to)\s*(\d\.\d{3})"
 def test_every_place_shows_the_interval_of_record(base: Path, tmp_path: Path) -> None:
     study().drop("golden").write_csv(tmp_path / "answers.csv")
     pl.DataFrame({"question": [*GOLD], "gold": [*GOLD.values()]}).write_csv(tmp_path / "gold.csv")
-    words = (
-        "--item",
-        "question",
-        "--annotator",
-        "worker",
-        "--answer",
-        "label",
-        "--gold",
+    words = ["--item", "question", "--annotator", "worker", "--answer", "label", "--gold"]
+    done = command(
+        "baseline",
+        tmp_path / "answers.csv",
+        *words,
         tmp_path / "gold.csv",
+        "--details",
+        "--out",
+        tmp_path / "hb",
     )
-    done = command("baseline", tmp_path / "answers.csv", *words, "--details", "--out", tmp_path / "hb")
     interval = merilo.load(tmp_path / "hb").metrics["acc"].ci95
     assert interval is not None
     table = next(line for line in command("table", tmp_path / "hb").out.splitlines() if "[hb]" in line)

@@ -29,13 +29,3 @@ def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
     page = (lcs / "report.html").read_text(encoding="utf-8")
     assert "Doubtful items" in page
     assert "doubtful.csv" in page
-
-
-def test_a_baseline_without_doubtful_items_says_so(pools: Path, tmp_path: Path) -> None:
-    files = map(str, (pools / "bps").glob("*.tsv"))
-    main(["baseline", *files, "--dataset", "bps", "--out", str(tmp_path / "bps")])
-    page = (tmp_path / "bps" / "report.html").read_text(encoding="utf-8")
-    assert (
-        "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
-        in page
-    )

@@ -100,25 +100,12 @@ _GROUPS: Final = {
 
 
 class DrawnItems(NamedTuple):
-    """A draw from a dataset: items, of how many, by which fields, and whether evenly over them or in proportion."""
+    """A draw from a dataset: items, of how many, by which fields, and how they were drawn."""
 
     size: int
     of: int
     fields: tuple[str, ...]
-    even: bool
-
-    @property
-    def how(self) -> Text:
-        """Say how the items were drawn."""
-        values: dict[str, Any] = {
-            "n": len(self.fields),
-            "fields": [Text("'{name}'", name=name) for name in self.fields],
-        }
-        if not self.fields:
-            return Text(" at random")
-        if self.even:
-            return Text(" evenly over the {n:field|fields} {fields}", **values)
-        return Text(" so that the distribution of the {n:field|fields} {fields} is kept", **values)
+    how: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +174,14 @@ class PlannedBaseline:
         if size is None or of is None or size >= of:
             return None
         fields = tuple(one_line(str(name)) for name in list_at(self.plan, "subset", "fields"))
-        return DrawnItems(size, of, fields, text_at(self.plan, "subset", "method") == "even")
+        named: dict[str, Any] = {"n": len(fields), "fields": [Text("'{name}'", name=name) for name in fields]}
+        if not fields:
+            how = Text(" at random")
+        elif text_at(self.plan, "subset", "method") == "even":
+            how = Text(" evenly over the {n:field|fields} {fields}", **named)
+        else:
+            how = Text(" so that the distribution of the {n:field|fields} {fields} is kept", **named)
+        return DrawnItems(size, of, fields, how)
 
 
 def languages_of(plan: Mapping[str, Json] | None, of_benchmark: bool, items: object) -> tuple[Language, ...]:
@@ -338,7 +332,8 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             yield Text("No metric is given, because no metric could be computed.")
         else:
             yield Text("No metric is given, because the study has no gold answers.")
-    yield from _brackets(record)
+    if any(metric.ci95 for metric in record.metrics.values()):
+        yield Text("Brackets: 95% confidence intervals over items and annotators.")
     benchmark = record.human_benchmark
     if (
         study.of_benchmark
@@ -355,11 +350,6 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             n=next(iter(benchmark.metrics.values())).n,
             total=record.item_counts.total,
         )
-
-
-def _brackets(record: Baseline) -> Iterator[Text]:
-    if any(metric.ci95 for metric in record.metrics.values()):
-        yield Text("Brackets: 95% confidence intervals over items and annotators.")
 
 
 def majority_alone(record: Baseline, name: str) -> Estimate | None:
@@ -915,46 +905,6 @@ def _agreement_tables(study: PlannedBaseline) -> Iterator[Table]:
     yield Table(Text("Items by agreement"), head, tuple(rows))
 
 
-# Methods
-
-
-def methods(arms: Mapping[str, PlannedBaseline]) -> Section:
-    """Return the methods and the result of each arm in one paragraph for a paper, at most 120 words."""
-    paragraphs = tuple(joined(_methods(study)) for study in arms.values())
-    return Section("methods", Text("Methods in one paragraph, for a paper"), remarks=paragraphs)
-
-
-def _methods(study: PlannedBaseline) -> Iterator[Text]:
-    record, people, drawn = study.record, study.record.annotator_counts.total, study.subset
-    overlap = {*(record.item_counts.overlap_before_exclusion or record.item_counts.overlap)} - {0}
-    if people is not None and record.item_counts.total is not None:
-        yield Text(
-            "{people} {role:experts=expert|annotator}{people:|s}{who} answered {items:# item|# items}"
-            "{of}{drawn}{each}.",
-            people=people,
-            role=study.role,
-            who=_described(study),
-            items=record.item_counts.total,
-            of=Text(" of the dataset {title}", title=study.title) if study.title else "",
-            drawn=Text(", drawn from {of}{how}", of=drawn.of, how=drawn.how) if drawn else "",
-            each=Text(", {n:# answer|# answers} to each", n=min(overlap)) if len(overlap) == 1 else "",
-        )
-    yield from _trained(study)
-    void = findings(study, void=True)
-    yield from void
-    if void:
-        return
-    if excluded := _excluded(study):
-        yield excluded
-    yield from _majority(record)
-    yield from headline(study)
-    yield from _brackets(record)
-    yield from _agreement(study)
-    if record.cost.hourly is not None:
-        pay = Money(record.cost.hourly, record.cost.currency)
-        yield Text("Pay: {pay} per hour.", pay=pay)
-
-
 # Doubtful items
 
 
@@ -1124,21 +1074,46 @@ def arm_sections(baseline: Baseline) -> Iterator[Section]:
     columns = [[value for _, value in _arm_facts(arm)] for arm in arms.values()]
     names = [name for name, _ in _arm_facts(baseline)]
     rows = tuple((name, *cells) for name, *cells in zip(names, *columns, strict=True))
-    tables = [Table(Text("Arms of the study"), ("", *map(arm_name, arms)), rows)]
-    if differences := baseline.differences:
-        heads = ("", Text("from {low:g} to {high:g}", low=-1, high=1), Text("difference", context="column"))
-        lines = tuple(
-            (difference.name, Bar.of(difference, -1, 1, line=0), difference, difference.n)
-            for difference in differences
-        )
-        reasons = tuple(
-            Text("{name}: {reason}.", name=difference.name, reason=difference.reason)
-            for difference in differences
-            if difference.reason
-        )
-        title = Text("Differences between the arms")
-        tables.append(Table(title, (*heads, Text("items", context="column")), lines, reasons))
-    yield Section("arms", Text("Arms of the study"), tables=tuple(tables))
+    title = Text("Arms of the study")
+    tables = (Table(title, ("", *map(arm_name, arms)), rows), *difference_tables(baseline))
+    yield Section("arms", title, tables=tables)
+
+
+def difference_tables(baseline: Baseline) -> Iterator[Table]:
+    """Yield the table of differences between the arms; none without differences."""
+    if not baseline.differences:
+        return
+    heads = ("", Text("from {low:g} to {high:g}", low=-1, high=1), Text("difference", context="column"))
+    names = [_difference_name(difference.name) for difference in baseline.differences]
+    rows = tuple(
+        (name, Bar.of(difference, -1, 1, line=0), difference, difference.n)
+        for name, difference in zip(names, baseline.differences, strict=True)
+    )
+    reasons = tuple(
+        Text("{name}: {reason}.", name=name, reason=difference.reason)
+        for name, difference in zip(names, baseline.differences, strict=True)
+        if difference.reason
+    )
+    yield Table(
+        Text("Differences between the arms"), (*heads, Text("items", context="column")), rows, reasons
+    )
+
+
+#: What the name of a difference of single persons ends with.
+_ALONE: Final = " of one person"
+
+
+def _difference_name(name: str) -> Text:
+    """Return what a difference between arms is of: their names, and the metric."""
+    arms, _, metric = name.rpartition(": ")
+    known = {"experts minus people": Text("experts minus people")}
+    values: dict[str, Any] = {
+        "arms": known.get(arms, arms),
+        "metric": metric_title(metric.removesuffix(_ALONE)),
+    }
+    if metric.endswith(_ALONE):
+        return Text("{arms}: {metric} of one person", **values)
+    return Text("{arms}: {metric}", **values)
 
 
 def _arm_facts(arm: Baseline) -> Iterator[tuple[Text, Cell]]:

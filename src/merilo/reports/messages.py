@@ -7,10 +7,10 @@ from functools import reduce
 from typing import Final
 
 from merilo.baselines.baseline import Baseline
-from merilo.reports.facts import PlannedBaseline, amount, arm_name, facts, group_tables, metric_title
-from merilo.reports.table import Section, estimate_text, render
+from merilo.reports.facts import PlannedBaseline, amount, arm_name, difference_tables, facts, group_tables
+from merilo.reports.table import Section, render
 from merilo.strict_json import Json, dict_at, number_at, text_at
-from merilo.text import Language, Text, joined
+from merilo.text import Language, Text
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
@@ -61,41 +61,13 @@ def human_baseline(
             tables = tuple(group_tables(arm.record)) if section.name == "result" else ()
             sections.append(Section("", sentences=(*head, *section.sentences), tables=tables))
             head = ()
-    if differences := arm_differences(next(iter(arms.values())).record):
-        sections.append(Section("", sentences=(differences,)))
+    sections.append(Section("", tables=tuple(difference_tables(next(iter(arms.values())).record))))
     return render([part for part in sections if part.sentences or part.tables], "markdown", language)
 
 
 def arm_head(name: str) -> Text:
     """Return what the paragraphs about an arm begin with."""
     return ARM_HEADS.get(name, Text("{name}.", name=name))
-
-
-def arm_differences(baseline: Baseline) -> Text | None:
-    """Say by how much the consensus of arms differs; `None` without such differences."""
-    metric = next(iter(baseline.main_metrics), "")
-    known = {"experts minus people": Text("experts minus people")}
-    differences = [
-        (difference.name.removesuffix(f": {metric}"), difference)
-        for difference in baseline.differences
-        if difference.value is not None and difference.name.endswith(f": {metric}")
-    ]
-    if not differences:
-        return None
-    texts = (
-        Text(
-            "{name}: {estimate} on {n:# item|# items}",
-            name=known.get(name, name),
-            estimate=estimate_text(difference),
-            n=difference.n,
-        )
-        for name, difference in differences
-    )
-    return Text(
-        "Differences between the arms in the {metric} of a majority of as many answers: {differences}.",
-        metric=metric_title(metric),
-        differences=joined(texts, "; "),
-    )
 
 
 def cost_report(arms: Mapping[str, PlannedBaseline], language: Language) -> str:

@@ -17,13 +17,11 @@ from merilo.reports.facts import (
     PlannedBaseline,
     arm_sections,
     facts,
-    methods,
     option_letters,
     overview,
     status,
 )
 from merilo.reports.html_page import html_page, page_environment, spans
-from merilo.reports.messages import arms_of
 from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -58,8 +56,7 @@ def _body(
 ) -> Markup:
     """Return the content of the page: the status, the result and what spoils it, its tables, and folded parts."""
     record, (result, *others) = study.record, facts(study)
-    paper = methods(arms_of(record, study.plan))
-    folded = [*others, paper, *_plan(files), *_origin(record.provenance)]
+    folded = [*others, *_plan(files), *_origin(record.provenance)]
     shown = [section for section in folded if section.sentences or section.remarks or section.tables]
     kind = "neutral" if record.findings else "good"
     content = {
@@ -130,7 +127,7 @@ def _origin(provenance: Provenance | None) -> Iterator[Section]:
         Text("How this report was made"),
         (
             Text("This command reproduces the report byte for byte from the same files:"),
-            Text("{command}", command=provenance.command),
+            Text("{command} --out hb", command=provenance.command),
         ),
         tables=(Table(Text("Files and versions"), (), tuple(rows)),),
     )
