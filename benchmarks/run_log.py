@@ -59,7 +59,10 @@ def build(folder: Path, items: int, samples: int) -> Path:
     (asked,) = asked_datasets(item_sources(["rummlu"], folder), settings, abilities)
     run = folder / "run"
     model = AskedModel(name="benchmark", backend="local", args={})
-    write_record(run, RunRecord(model=model, settings=settings, datasets={"rummlu": asked.record()}))
+    write_record(
+        run,
+        RunRecord(format="merilo run 1", model=model, settings=settings, datasets={"rummlu": asked.record()}),
+    )
     log_path(run, "rummlu").parent.mkdir()
     with log_path(run, "rummlu").open("wb") as stream:
         for request in asked.requests({}):

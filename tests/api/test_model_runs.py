@@ -45,7 +45,7 @@ def test_more_samples_are_added_to_those_of_before(tmp_path: Path) -> None:
         [one.sample for one in backend.asked].count(3) == [one.sample for one in backend.asked].count(4) == 4
     )
     found = result.datasets["lcs"]
-    assert found.outcomes.counts == {"answered": 8, "unreadable": 8}
+    assert found.answers.outcomes == {"answered": 8, "unreadable": 8}
     assert found.metrics["acc"].value == 0.5
     assert found.metrics["acc"].n == 16
 

@@ -17,7 +17,7 @@ from merilo.datasets.own_items import read_split, read_splits
 from merilo.datasets.rendering import render
 from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
-from merilo.models.reply_answers import extract
+from merilo.models.reply_answers import read_reply
 from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
 
@@ -195,9 +195,11 @@ def test_a_label_that_an_item_does_not_offer_is_no_answer_to_it(colours: tuple[A
     declared, splits, _ = colours
     four, three, _ = splits["test"].items
     texts = ("D", "The answer is D.", "B")
-    read = [[extract(declared, one, ModelReply(text=text)).answer for text in texts] for one in (four, three)]
+    read = [
+        [read_reply(declared, one, ModelReply(text=text)).answer for text in texts] for one in (four, three)
+    ]
     assert read == [["D", "D", "B"], [None, None, "B"]]
-    assert extract(declared, three, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
+    assert read_reply(declared, three, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
 
 
 def test_the_built_in_respondents_choose_among_the_options_of_an_item(

@@ -8,7 +8,7 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.models.asking import ModelReply
-from merilo.models.reply_answers import OUTCOMES, extract
+from merilo.models.reply_answers import OUTCOMES, read_reply
 
 BPS = dataset("bps")
 BALANCED = Item(1, "{inputs}", "( )", "1")
@@ -29,7 +29,7 @@ BALANCED = Item(1, "{inputs}", "( )", "1")
 def test_the_most_likely_label_is_the_answer(
     values: tuple[float, ...], answer: str | None, rule: str
 ) -> None:
-    found = extract(BPS, BALANCED, ModelReply(loglikelihoods=values))
+    found = read_reply(BPS, BALANCED, ModelReply(loglikelihoods=values))
     assert (found.answer, found.rule) == (answer, rule)
     assert found.outcome == ("unreadable" if answer is None else "answered")
 
@@ -37,14 +37,8 @@ def test_the_most_likely_label_is_the_answer(
 def test_one_label_answers_all_criteria() -> None:
     declared = dataset("ruethics")
     item = examples(declared)["test"].items[0]
-    found = extract(declared, item, ModelReply(loglikelihoods=(-2.0, -1.0)))
+    found = read_reply(declared, item, ModelReply(loglikelihoods=(-2.0, -1.0)))
     assert found.answer == dict.fromkeys(declared.answer.criteria, "1")
-
-
-@every("value", [None, 5, {"answer": "1"}, ["1"]])
-def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
-    found = extract(BPS, BALANCED, ModelReply(text=value))  # type: ignore[arg-type]
-    assert (found.outcome, found.answer, found.rule) == ("unreadable", None, "the answer is not a text")
 
 
 @every(
@@ -69,7 +63,7 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
     ],
 )
 def test_every_rule_is_named(reply: str, rule: str) -> None:
-    assert extract(BPS, BALANCED, ModelReply(text=reply)).rule == rule
+    assert read_reply(BPS, BALANCED, ModelReply(text=reply)).rule == rule
 
 
 RIVERS = Item(
@@ -117,7 +111,7 @@ RUDE = Item(1, "{inputs}", "Заткнись уже, достал своими �
     ],
 )
 def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: Item, reply: str) -> None:
-    found = extract(dataset(name), item, ModelReply(text=reply))
+    found = read_reply(dataset(name), item, ModelReply(text=reply))
     assert (found.outcome, found.answer) == ("unreadable", None), found
 
 
@@ -139,7 +133,7 @@ def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: It
     ],
 )
 def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, answer: str) -> None:
-    assert extract(dataset(name), item, ModelReply(text=reply)).answer == answer
+    assert read_reply(dataset(name), item, ModelReply(text=reply)).answer == answer
 
 
 @every(
@@ -151,7 +145,7 @@ def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, ans
     ],
 )
 def test_of_a_reply_that_was_cut_off_only_a_stated_answer_counts(reply: str, answer: str | None) -> None:
-    found = extract(BPS, BALANCED, ModelReply(text=reply, finish="length"))
+    found = read_reply(BPS, BALANCED, ModelReply(text=reply, finish="length"))
     assert found.answer == answer
     assert found.outcome == ("truncated" if answer is None else "answered")
 
@@ -162,7 +156,7 @@ def test_of_a_reply_that_was_cut_off_only_a_stated_answer_counts(reply: str, ans
 def test_any_text_has_an_outcome_and_a_rule(text: str, name: str) -> None:
     declared = dataset(name)
     item = examples(declared)["test"].items[0]
-    found = extract(declared, item, ModelReply(text=text))
+    found = read_reply(declared, item, ModelReply(text=text))
     assert found.outcome in OUTCOMES
     assert found.rule
     assert (found.answer is not None) == (found.outcome == "answered")
@@ -201,7 +195,7 @@ WORDS = st.sampled_from(
 def test_an_answer_of_letters_is_one_that_the_text_names(text: str) -> None:
     declared = dataset("rummlu")
     item = examples(declared)["test"].items[0]
-    found = extract(declared, item, ModelReply(text=text))
+    found = read_reply(declared, item, ModelReply(text=text))
     assert found.answer is None or str(found.answer) in text.replace("А", "A")
 
 
@@ -219,5 +213,5 @@ def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
         declared = dataset(name)
         item = examples(declared)["test"].items[0]
         text = unit * (8_000 // len(unit)) + "x"
-        found = extract(declared, item, ModelReply(text=text))
+        found = read_reply(declared, item, ModelReply(text=text))
         assert found.outcome in OUTCOMES

@@ -14,7 +14,7 @@ from merilo.metrics.answers import read_answer
 from merilo.metrics.scoring import score
 from merilo.models.builtin_respondents import BuiltinRespondent, RespondentMaterial
 from merilo.models.prompter import Prompter
-from merilo.models.reply_answers import extract
+from merilo.models.reply_answers import read_reply
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.extraction import extract as extract_program
 from merilo.settings import RunSettings
@@ -33,7 +33,7 @@ def answers(rule: str, known: RespondentMaterial, *, chat: bool = True, seed: in
     respondent = BuiltinRespondent(rule, [known], seed=seed)
     replies = asyncio.run(respondent.ask(requests))
     return {
-        item.id: extract(known.declared, item, reply).answer
+        item.id: read_reply(known.declared, item, reply).answer
         for item, request, reply in zip(known.items, requests, replies, strict=True)
     }
 

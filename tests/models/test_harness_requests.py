@@ -15,7 +15,7 @@ from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
-from merilo.models.reply_answers import extract_as_harness
+from merilo.models.reply_answers import read_reply
 from merilo.settings import RunSettings
 
 Doc = dict[str, Any]
@@ -185,7 +185,7 @@ def test_answers_are_extracted_as_lm_eval_does() -> None:
             expected_answer = text.lstrip()
             if labels:
                 ((expected_answer,),) = RegexFilter(pattern, 0, "-1").apply([[text]], [{}])
-            found = extract_as_harness(declared, item, ModelReply(text=text, finish="length"))
+            found = read_reply(declared, item, ModelReply(text=text, finish="length"), "harness")
             if not declared.answer.criteria:
                 assert found.answer == expected_answer, (name, text)
             elif expected_answer in labels:
@@ -199,4 +199,4 @@ def test_of_equal_loglikelihoods_the_harness_takes_the_first() -> None:
     item = Item(1, "{inputs}", "( )", "1")
     for values, answer in (((-1.0, -1.0), "0"), ((-2.0, -1.0), "1")):
         reply = ModelReply(loglikelihoods=values)
-        assert extract_as_harness(dataset("bps"), item, reply).answer == answer
+        assert read_reply(dataset("bps"), item, reply, "harness").answer == answer

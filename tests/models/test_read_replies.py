@@ -13,7 +13,7 @@ from merilo.datasets import Answer, Dataset, dataset
 from merilo.datasets.rendering import spread
 from merilo.items import Item
 from merilo.models.asking import ModelReply
-from merilo.models.reply_answers import extract
+from merilo.models.reply_answers import read_reply
 from merilo.models.reply_reader import Form, read
 
 GUARD = Path(__file__).parent / "replies" / "guard.jsonl"
@@ -57,7 +57,9 @@ def outcome(row: dict[str, Any]) -> str:
     declared = CUSTOM if row["dataset"] == CUSTOM.name else dataset(row["dataset"])
     meta = row["item"]["meta"]
     (item,) = spread([Item(meta.get("id", 1), 0, row["item"]["inputs"], None, meta)], declared, seed=1)
-    found = extract(declared, item, ModelReply(text=row["reply"], finish="length" if row["cut"] else "stop"))
+    found = read_reply(
+        declared, item, ModelReply(text=row["reply"], finish="length" if row["cut"] else "stop")
+    )
     if found.outcome != "answered":
         return "right" if row["answer"] is None else "missed"
     return "right" if row["answer"] is not None and is_same(row, found.answer) else "false"

@@ -31,7 +31,7 @@ def dataset_record(**changed: object) -> DatasetRecord:
         shots=1, shots_sha256="ab", samples=2, limit=None,
         hashes={str(item.id): item_hash(item) for item in ITEMS},
     )  # fmt: skip
-    return replace(record, **changed)  # type: ignore[arg-type]
+    return record.model_copy(update=changed)
 
 
 def record(
@@ -39,6 +39,7 @@ def record(
 ) -> RunRecord:
     model = model or AskedModel(name="m", backend="local", args={"model": "m", "timeout": "20"})
     return RunRecord(
+        format="merilo run 1",
         model=model,
         settings=settings or RunSettings(stop=("\n",)),
         datasets=datasets or {"lcs": dataset_record()},

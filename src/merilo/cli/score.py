@@ -126,7 +126,9 @@ def _score_run(
 
     with working("Scoring the run"):
         scored = score_run(run, data=data, rudetox_models=rater)
-    explained = [explain_item(run, name, data=data, rater=rater) for name in wanted]
+    explained = [
+        explanation for name in wanted for explanation in explain_item(run, name, data=data, rater=rater)
+    ]
     deliver_run(scored, explained, json_to)
     return 0
 

@@ -13,7 +13,7 @@ from merilo.models.asking import Request
 from merilo.records import Span
 from merilo.reports.table import Cell, Section, Table
 from merilo.runs.model_run import RunPlan, rendered
-from merilo.runs.run_explanation import ItemExplanation
+from merilo.runs.run_explanation import AnswerExplanation
 from merilo.runs.scores import DatasetRun, RunResult
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
@@ -47,7 +47,7 @@ def _estimate(score: Score) -> Estimate:
     return Estimate(value=score.value, ci95=Span.of(score.interval))
 
 
-def deliver_run(result: RunResult, explained: list[ItemExplanation], json_to: str | None) -> None:
+def deliver_run(result: RunResult, explained: list[AnswerExplanation], json_to: str | None) -> None:
     """Write and print a run, or the explanations of its items."""
     also: dict[str, Json] = (
         {"explained": [explanation.to_dict() for explanation in explained]} if explained else {}
@@ -113,7 +113,7 @@ def _run_rows(dataset: DatasetRun, *, several: bool) -> Iterator[tuple[Cell, ...
 
 
 def _outcomes(dataset: DatasetRun) -> str:
-    outcomes = str(dataset.outcomes) or "all answered"
+    outcomes = dataset.answers.absences or "all answered"
     if dataset.refused:
         outcomes += f", {dataset.refused} with media left out"
     return f"{outcomes}; {dataset.reason}" if dataset.scores is None and dataset.reason else outcomes
@@ -153,26 +153,24 @@ def _prompt(request: Request) -> str:
     return "\n".join(lines)
 
 
-def _explanation(explanation: ItemExplanation) -> Iterator[Part]:
-    """Yield how the answers to an item of a run were asked, found and scored."""
-    for sample in explanation.samples:
-        several = f", sample {sample.sample}" if len(explanation.samples) > 1 else ""
-        yield f"=== {explanation.title}, item {explanation.item}{several} ==="
-        reply, extracted = sample.reply, sample.extracted
-        if sample.request is not None:
-            yield _prompt(sample.request)
-        if reply.thought:
-            yield f"[thought]\n{reply.thought}"
-        yield f"[reply] ({reply.finish})\n{reply.text}"
-        if reply.loglikelihoods:
-            yield f"[log-likelihoods] {', '.join(f'{value:.4f}' for value in reply.loglikelihoods)}"
-        if reply.error:
-            yield f"[error] {reply.error}"
-        answer = "—" if extracted.answer is None else extracted.answer
-        yield f"[{extracted.outcome}] {answer} (rule: {extracted.rule})"
-        yield from judgement_parts(sample.judgements)
-        if sample.reason:
-            yield f"[not scored] {sample.reason}"
+def _explanation(explanation: AnswerExplanation) -> Iterator[Part]:
+    """Yield how an answer to an item of a run was asked, found and scored."""
+    request, reply, extracted = explanation.request, explanation.reply, explanation.extracted
+    sample = f", sample {request.sample}" if explanation.several else ""
+    yield f"=== {explanation.title}, item {request.item}{sample} ==="
+    yield _prompt(request)
+    if reply.thought:
+        yield f"[thought]\n{reply.thought}"
+    yield f"[reply] ({reply.finish})\n{reply.text}"
+    if reply.loglikelihoods:
+        yield f"[log-likelihoods] {', '.join(f'{value:.4f}' for value in reply.loglikelihoods)}"
+    if reply.error:
+        yield f"[error] {reply.error}"
+    answer = "—" if extracted.answer is None else extracted.answer
+    yield f"[{extracted.outcome}] {answer} (rule: {extracted.rule})"
+    yield from judgement_parts(explanation.judgements)
+    if explanation.reason:
+        yield f"[not scored] {explanation.reason}"
 
 
 def judgement_parts(judgements: Iterable[Judgement], item: str = "") -> Iterator[Part]:

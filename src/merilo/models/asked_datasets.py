@@ -18,7 +18,7 @@ from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, ItemId, Split, split_file
-from merilo.models.asking import Abilities, Request
+from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn, Prompter, shots_of
 from merilo.models.reply_answers import read_reply
 from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
@@ -195,8 +195,12 @@ class AskedDataset:
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":
                 return
-            read = read_reply(self.declared, item, reply, self.prompter.reads_turns_like)
-            earlier.append((item, read.answer if read.outcome == "answered" else None))
+            earlier.append(self.earlier_turn(item, reply))
+
+    def earlier_turn(self, item: Item, reply: ModelReply) -> EarlierTurn:
+        """Return a turn of a dialogue with the answer that later turns show."""
+        read = read_reply(self.declared, item, reply, self.prompter.reads_turns_like)
+        return item, read.answer if read.outcome == "answered" else None
 
 
 def limited(split: Split, limit: int | None) -> Split:

@@ -10,8 +10,9 @@ import re
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isnan
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
@@ -218,8 +219,12 @@ def parse_log(content: bytes, *, file: object, row: int | None = None) -> Json:
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=file, row=row) from None
     try:
-        value = cast("Json", json.loads(text, strict=False))
-        return _with_whole_letters(value) if "\\ud" in text or "\\uD" in text else value
+        value = json.loads(text, strict=False)
+        if "\\ud" in text or "\\uD" in text:
+            # Halves of surrogate pairs become U+FFFD.
+            whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+            value = json.loads(whole.decode("utf-16-le", "replace"))
+        return cast("Json", value)
     except json.JSONDecodeError as error:
         what = error.msg.lower().removesuffix(" at")
         where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
@@ -229,39 +234,6 @@ def parse_log(content: bytes, *, file: object, row: int | None = None) -> Json:
         raise InputError("cannot be read as JSON: nested too deeply", file=file, row=row) from None
     except ValueError as error:
         raise InputError(f"is not JSON: {error}", file=file, row=row) from None
-
-
-def head_of(path: Path, most: int = _READ_AT_ONCE) -> bytes:
-    """Return the first bytes of a file without a byte order mark and leading white space.
-
-    Raises:
-        InputError: the file is missing, a folder, a pipe or a device.
-    """
-    with opened(path) as stream:
-        return stream.read(most).removeprefix(b"\xef\xbb\xbf").lstrip()
-
-
-def first_line(path: Path) -> Row:
-    """Return the first row of a file of JSON objects, one per line; an empty one if the first line is not one."""
-    try:
-        return next((row for _, row in log_lines(path, [])), {})
-    except InputError:
-        return {}
-
-
-def _with_whole_letters(value: Json) -> Json:
-    """Replace halves of surrogate pairs in all texts by U+FFFD."""
-    match value:
-        case str():
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        case list():
-            return [_with_whole_letters(entry) for entry in value]
-        case dict():
-            return {
-                str(_with_whole_letters(name)): _with_whole_letters(entry) for name, entry in value.items()
-            }
-        case _:
-            return value
 
 
 def ids_of(document: Mapping[str, Json], name: str) -> tuple[tuple[str, str], ...]:
@@ -501,15 +473,7 @@ def _inspect_rows(path: Path, source: Source) -> Iterator[LogRow]:
         yield from _through_inspect(path, source)
     else:
         _name_inspect(source, dict_at(content, "eval"), text_at(content, "status"), dict_at(content, "plan"))
-        for number, sample in enumerate(samples, start=1):
-            source.was_asked(system_prompt=_system_prompt(sample))
-            yield _inspect_row(number, sample)
-
-
-def _system_prompt(sample: Row) -> str | None:
-    """Return the message of the system to a model."""
-    said = [_contents(message) for message in dicts_at(sample, "messages") if message.get("role") == "system"]
-    return "\n".join(said) or None
+        yield from _inspect_samples(samples, source)
 
 
 def _name_inspect(source: Source, header: Row, status: str, plan: Row) -> None:
@@ -561,28 +525,31 @@ def _through_inspect(path: Path, source: Source) -> Iterator[LogRow]:
         samples = read_eval_log_samples(
             path, all_samples_required=False, resolve_attachments=True, exclude_fields=_UNREAD
         )
-        for number, sample in enumerate(samples, start=1):
-            dumped = sample.model_dump(mode="json", exclude=_UNREAD)
-            source.was_asked(system_prompt=_system_prompt(dumped))
-            yield _inspect_row(number, dumped)
+        dumped = (sample.model_dump(mode="json", exclude=_UNREAD) for sample in samples)
+        yield from _inspect_samples(dumped, source)
     except Exception as error:  # Inspect raises errors of many kinds for damaged logs
         what = shortened(str(error) or type(error).__name__, 120)
         raise InputError(f"Inspect cannot read this log ({what})", file=path) from error
 
 
-def _inspect_row(number: int, sample: Row) -> LogRow:
-    metadata, own, epoch = dict_at(sample, "metadata"), sample.get("id"), sample.get("epoch")
-    choices, right = list_at(sample, "choices"), text_at(sample, "target")
-    return LogRow(
-        row=number,
-        ids=(*ids_of(metadata, "metadata"), *((("id", str(own)),) if isinstance(own, str | int) else ())),
-        texts=tuple(texts_of([_contents(sample.get("input")), choices, metadata])),
-        prompt=_inspect_prompt(sample),
-        reply=_inspect_reply(sample),
-        letters=tuple(zip(LETTERS, map(text_at, choices), strict=False)),
-        target=right.strip(),
-        sample=epoch if isinstance(epoch, int) else 1,
-    )
+def _inspect_samples(samples: Iterable[Row], source: Source) -> Iterator[LogRow]:
+    for number, sample in enumerate(samples, start=1):
+        system = [
+            _contents(message) for message in dicts_at(sample, "messages") if message.get("role") == "system"
+        ]
+        source.was_asked(system_prompt="\n".join(system) or None)
+        metadata, own, epoch = dict_at(sample, "metadata"), sample.get("id"), sample.get("epoch")
+        choices = list_at(sample, "choices")
+        yield LogRow(
+            row=number,
+            ids=(*ids_of(metadata, "metadata"), *((("id", str(own)),) if isinstance(own, str | int) else ())),
+            texts=tuple(texts_of([_contents(sample.get("input")), choices, metadata])),
+            prompt=_inspect_prompt(sample),
+            reply=_inspect_reply(sample),
+            letters=tuple(zip(LETTERS, map(text_at, choices), strict=False)),
+            target=text_at(sample, "target").strip(),
+            sample=epoch if isinstance(epoch, int) else 1,
+        )
 
 
 def _inspect_prompt(sample: Row) -> str | None:
@@ -662,7 +629,9 @@ def harness_of(path: Path) -> Harness | None:
         InputError: the file is missing or cannot be read; it is empty; or it is called `.eval` and is not a
             log of Inspect.
     """
-    head, suffix = head_of(path), path.suffix.lower()
+    with opened(path) as stream:
+        head = stream.read(_READ_AT_ONCE).removeprefix(b"\xef\xbb\xbf").lstrip()
+    suffix = path.suffix.lower()
     if not head and suffix in {".eval", ".jsonl", ".ndjson"}:
         raise InputError("the file is empty", file=path)
     if suffix == ".eval" and not head.startswith(_ZIP):
@@ -680,7 +649,10 @@ def harness_of(path: Path) -> Harness | None:
         return "lm-eval"
     if suffix == ".json" or not head.startswith(b"{"):
         return None
-    return "lm-eval" if _is_lm_eval_row(first_line(path)) else None
+    try:
+        return "lm-eval" if any(_is_lm_eval_row(row) for _, row in islice(log_lines(path, []), 1)) else None
+    except InputError:
+        return None
 
 
 def open_log(path: Path, harness: Harness) -> tuple[Source, Iterator[LogRow]]:

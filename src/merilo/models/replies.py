@@ -47,6 +47,7 @@ from merilo.models.log_formats import (
 )
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import parse_json
+from merilo.text import Text
 from merilo.wording import listed, shortened, shown
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 
 #: The columns of tokens.
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "thought_tokens")
+
+#: The columns that a log takes from a reply as they are.
+_OF_REPLY: Final = ("text", "finish", "error", "model", *TOKENS)
 
 #: How many rows of a log in a folder are tried.
 _TRIED: Final = 20
@@ -229,30 +233,25 @@ def _matched(source: Source, rows: Iterable[LogRow], file: Path, finder: ItemFin
         order = seen_order(row, declared, item, own_prompt=own)
         if row.reply.finish != "failed":
             choices.add(row, item, order)
-        table_rows.append(_table_row(row, name, offered_labels(item, declared), order))
+        own_labels = (
+            [choice.name for choice in order.choices]
+            == [*offered_labels(item, declared)]
+            == [choice.label for choice in order.choices]
+        )
+        table_rows.append(
+            {
+                **{column: getattr(row.reply, column) for column in _OF_REPLY},
+                "item": name,
+                "sample": row.sample,
+                "row": row.row,
+                "loglikelihoods": [*row.reply.loglikelihoods],
+                "choices": None if own_labels else [choice._asdict() for choice in order.choices],
+            }
+        )
     _refuse_unmatched(source, file, declared)
     source.lost = (*source.notes,)
     source.notes += choices.notes()
     return Replies(declared, pl.DataFrame(table_rows, schema=schema()), source)
-
-
-def _table_row(row: LogRow, name: str, labels: tuple[str, ...], order: SeenOrder) -> dict[str, object]:
-    """Return a row of a log as a row of `Replies`."""
-    own = tuple(order.names[place] for place in order.places) == order.names == labels
-    label_of = dict(zip(order.places, labels, strict=False))
-    choices = [
-        {"name": choice, "text": order.texts.get(choice, ""), "label": label_of.get(place)}
-        for place, choice in enumerate(order.names)
-    ]
-    reply = row.reply
-    return {
-        **{column: getattr(reply, column) for column in ("text", "finish", "error", "model", *TOKENS)},
-        "item": name,
-        "sample": row.sample,
-        "row": row.row,
-        "loglikelihoods": [*reply.loglikelihoods],
-        "choices": None if own else choices,
-    }
 
 
 def _compare_prompt(source: Source, row: LogRow, name: str, known: Sequence[str]) -> bool:
@@ -561,22 +560,37 @@ _SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвг�
 _AGREEING: Final = 0.9
 
 
-class SeenOrder(NamedTuple):
-    """Which label each option of a row stands for, in the order in which the model saw the options.
+class SeenChoice(NamedTuple):
+    """A choice as the model saw it.
 
     Attributes:
-        names: the choices that were compared, or the letters of a generated answer.
-        places: the place of each offered label among them; empty if they do not correspond to labels.
-        known: whether the texts of the options, or the dataset's own prompt, tell the order.
-        named: whether the names are the labels themselves.
-        texts: the texts of the options by the letters of a generated answer.
+        name: the choice that was compared, or the letter of an option.
+        text: the text of the option, if it has a letter.
+        label: the label of the dataset that it stands for; `None` if it stands for none.
     """
 
-    names: tuple[str, ...]
-    places: tuple[int, ...]
+    name: str
+    text: str
+    label: str | None
+
+
+class SeenOrder(NamedTuple):
+    """Which label each option of a row stands for.
+
+    Attributes:
+        choices: the choices that were compared, or the letters of a generated answer, as the model saw them.
+        known: whether the texts of the options, or the dataset's own prompt, tell the order.
+        named: whether the names are the labels themselves.
+    """
+
+    choices: tuple[SeenChoice, ...]
     known: bool
     named: bool
-    texts: Mapping[str, str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the choices."""
+        return tuple(choice.name for choice in self.choices)
 
 
 def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) -> SeenOrder:
@@ -586,32 +600,40 @@ def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) 
     named by the log, or stands behind the letter in the prompt. Otherwise, it stands for the label of its name or
     place, which `LogChoices` checks.
     """
-    labels = offered_labels(item, declared)
-    seen = dict(row.letters or (() if own_prompt else _letters_in(row.prompt or "", declared, item)))
+    labels, own_texts = offered_labels(item, declared), _option_texts(declared, item)
+    seen = dict(row.letters or (() if own_prompt else _letters_in(row.prompt or "", own_texts)))
+
+    def order(places: Sequence[int], *, known: bool, named: bool) -> SeenOrder:
+        label_of = dict(zip(places, labels, strict=False))
+        choices = (
+            SeenChoice(name, seen.get(name, ""), label_of.get(place)) for place, name in enumerate(names)
+        )
+        return SeenOrder(tuple(choices), known, named)
+
     if not row.reply.loglikelihoods:
         names = (*seen,) or labels
-        by_text = _places_of([*seen.values()], _option_texts(declared, item))
+        by_text = _places_of([*seen.values()], own_texts)
         places = by_text or (_by_position(names, declared, item) if seen else range(len(labels)))
-        return SeenOrder(names, (*places,), bool(by_text) or (own_prompt and not seen), names == labels, seen)
+        return order(places, known=bool(by_text) or (own_prompt and not seen), named=names == labels)
     names = tuple(choice.strip() for choice in row.choices)
     bare = [name.strip("().") for name in names]
     texts = [seen[name] for name in bare] if set(bare) == seen.keys() else names
-    if by_text := _places_of(texts, _option_texts(declared, item)):
-        return SeenOrder(names, (*by_text,), known=True, named=False)
+    if by_text := _places_of(texts, own_texts):
+        return order(by_text, known=True, named=False)
     if by_name := _places_of(names, labels):
         # Labels that are sentences or words of their own mean themselves in any order.
-        return SeenOrder(names, (*by_name,), own_prompt, named=True)
-    return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
+        return order(by_name, known=own_prompt, named=True)
+    return order(_by_position(names, declared, item), known=False, named=False)
 
 
 #: The letter or number before an option in a prompt, such as "B) ", "(2) " or "**C.** ".
 _OPTION_MARK: Final = r"(?<![^\s(\[*])([A-ZА-ЯЁa-zа-яё]|\d\d?)[).:\]]+[\s*]*"
 
 
-def _letters_in(prompt: str, declared: Dataset, item: Item) -> tuple[tuple[str, str], ...]:
-    """Return the letters before the options of an item in a prompt, in their order; nothing if one has none."""
+def _letters_in(prompt: str, options: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the letters before options in a prompt, in their order; nothing if one has none."""
     marks = []
-    for text in _option_texts(declared, item):
+    for text in options:
         words = r"\s+".join(map(re.escape, text.split()))
         # Solved items may have the same options: the item itself is asked last.
         *_, last = [None, *re.finditer(rf"{_OPTION_MARK}{words}(?!\w)", prompt)]
@@ -651,7 +673,7 @@ def _is_series(choices: Sequence[str]) -> bool:
     )
 
 
-def _right_label(row: LogRow, order: SeenOrder, labels: Sequence[str]) -> str | None:
+def _right_label(row: LogRow, order: SeenOrder) -> str | None:
     """Return the label that the log counts as right; `None` if it does not say or can be read in two ways."""
     place = row.right
     if place is None and not row.reply.loglikelihoods:
@@ -661,7 +683,7 @@ def _right_label(row: LogRow, order: SeenOrder, labels: Sequence[str]) -> str | 
         if row.target.isdecimal() and int(row.target) < len(order.names):
             open_to.add(int(row.target))
         place = open_to.pop() if len(open_to) == 1 else None
-    return labels[order.places.index(place)] if place in order.places else None
+    return None if place is None else order.choices[place].label
 
 
 @dataclass
@@ -675,8 +697,9 @@ class LogChoices:
         differing: whether other rows have other such choices.
         known: of the rows whose order is known, how many agree with the item on the right answer.
         assumed: of the rows whose choices stand for the labels by their names or in their order, the same.
-        unconfirmed: how many rows with a prompt tell neither the order nor a right answer, although letters or numbers
-            before options are the labels.
+        unconfirmed: how many rows tell neither the order nor a right answer, although letters or numbers before options
+            are the labels.
+        unshown: how many of them have no prompt either.
     """
 
     declared: Dataset
@@ -686,6 +709,7 @@ class LogChoices:
     known: Counter[bool] = field(default_factory=Counter)
     assumed: Counter[bool] = field(default_factory=Counter)
     unconfirmed: int = 0
+    unshown: int = 0
 
     def add(self, row: LogRow, item: Item, order: SeenOrder) -> None:
         """Check the choices of a row.
@@ -696,20 +720,15 @@ class LogChoices:
             order: the order of its options.
         """
         labels, gold = offered_labels(item, self.declared), item.outputs
-        if (
-            isinstance(gold, str)
-            and gold in labels
-            and (right := _right_label(row, order, labels)) is not None
-        ):
+        right = _right_label(row, order) if gold in labels else None
+        if right is not None:
             (self.known if order.known else self.assumed)[right == gold] += 1
-        elif not order.known and order.named and row.prompt and self._marks_options(labels):
+        elif not order.known and order.named and self._marks_options(labels):
             self.unconfirmed += 1
+            self.unshown += not row.prompt
         # Of an item that offers fewer labels than others, the choices are a series in its order.
-        if (
-            not (order.known or order.named)
-            and order.places
-            and len(labels) == len(self.declared.answer.labels)
-        ):
+        whole = len(labels) == len(self.declared.answer.labels)
+        if whole and not (order.known or order.named) and any(choice.label for choice in order.choices):
             self.foreign = self.foreign or order.names
             self.differing = self.differing or self.foreign != order.names
 
@@ -737,7 +756,16 @@ class LogChoices:
                 f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
                 "gold answer: one of them is another version"
             )
-        if self.unconfirmed:
+        if self.unshown and option_fields(self.declared):
+            notes.append(
+                Text(
+                    "{n:# reply does|# replies do} not say in which order the model saw the options, so a letter means "
+                    "the item's own option: if they were shuffled, give a table with a column of options (id, reply, "
+                    "options)",
+                    n=self.unshown,
+                ).en
+            )
+        elif self.unconfirmed > self.unshown:
             notes.append(
                 f"in {self.unconfirmed} rows no right answer confirms which label means which option, and "
                 f"{self._unknown_order()}; here the labels are taken to mean the same as the items'"

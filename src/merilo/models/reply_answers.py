@@ -10,10 +10,10 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from math import isnan
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -29,7 +29,7 @@ from merilo.metrics.detox import Rater
 from merilo.metrics.scoring import Scores, clusters_for, score
 from merilo.models.asking import ModelReply
 from merilo.models.log_formats import Source
-from merilo.models.replies import TOKENS, Replies, read_replies
+from merilo.models.replies import TOKENS, Replies, SeenChoice, read_replies
 from merilo.models.reply_reader import Form, read
 from merilo.settings import Manner
 from merilo.strict_json import Json, parse_json
@@ -131,8 +131,7 @@ _UNANNOUNCED: Final = ("whole reply", "only one")
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedAnswer:
+class ExtractedAnswer(NamedTuple):
     """The answer in a model's reply.
 
     Attributes:
@@ -151,104 +150,142 @@ class ExtractedAnswer:
     piece: str = ""
 
 
-def extract(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
-    """Find the answer in a model's reply.
+#: The rule of an answer that was found as a letter of an option.
+BY_LETTER: Final = "letter of the choice"
+
+
+def read_reply(
+    declared: Dataset,
+    item: Item,
+    reply: ModelReply,
+    manner: Manner = "merilo",
+    *,
+    choices: Sequence[SeenChoice] = (),
+) -> ExtractedAnswer:
+    """Find the answer in a reply.
 
     Thought is set aside first. If a reply holds several different answers and no rule decides between them,
     it is unreadable: no rule guesses. In a reply that was cut off at the limit of tokens, only an answer that
     the reply marks as one counts.
 
+    In the manner of the benchmark's harness, an answer of one of a few labels is the first digit or letter from A to D
+    that stands alone (in RWSD: the first of its labels), else "-1"; an open answer is the whole text without white
+    space at its beginning; of equal log-likelihoods, the first one decides.
+
     Args:
         declared: the dataset.
-        item: the item that was asked.
+        item: the item.
         reply: the reply.
+        manner: how the answer is found.
+        choices: the choices that the model saw; by default, those of the item.
 
     Example:
         >>> from merilo.datasets import dataset
         >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
-        >>> extract(declared, item, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
+        >>> read_reply(declared, item, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
         ExtractedAnswer(answer='1', outcome='answered', rule='answer statement', piece='Answer: 1.')
+        >>> [read_reply(declared, item, ModelReply(text=text), "harness").answer for text in ("2 pairs: 1", "10")]
+        ['2', '-1']
     """
-    if (outcome := _REPORTED.get(reply.finish)) is not None:
-        return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
+    as_harness = manner == "harness" and declared.answer.kind != "program"
+    outcome = _REPORTED.get(reply.finish)
+    if outcome and not (as_harness and outcome == "refused"):
+        said = (reply.error or reply.text)[:_LONGEST_PIECE]
+        return ExtractedAnswer(None, outcome, "reported by the backend", said)
     if reply.loglikelihoods:
-        return _most_likely(declared, item, reply)
-    said: object = reply.text
-    if not isinstance(said, str):
-        return ExtractedAnswer(None, "unreadable", "the answer is not a text", shortened(repr(said)))
-    return _from_text(declared, item, said, cut=reply.finish == "length")
+        return _most_likely(declared, item, reply.loglikelihoods, choices, first=as_harness)
+    cut = reply.finish == "length"
+    find = _as_harness if as_harness else partial(_from_text, cut=cut)
+    label_of = {choice.name: choice.label for choice in choices}
+    labels = offered_labels(item, declared)
+    if any(label_of.values()):
+        form = Form("label", (*label_of,), {choice.name: choice.text for choice in choices})
+        extracted = find(reply.text, form, declared)
+        if isinstance(letter := extracted.answer, str) and letter in label_of:
+            return extracted._replace(answer=label_of[letter], rule=BY_LETTER)
+        if label_of.keys() & {*labels}:
+            return extracted  # a label in the reply is a letter that the model saw
+    extracted = find(reply.text, form_of(declared, item), declared)
+    if declared.answer.criteria and extracted.answer in labels:
+        # One label answers all criteria, as in submissions.
+        return extracted._replace(answer=dict.fromkeys(declared.answer.criteria, str(extracted.answer)))
+    return extracted
 
 
-def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> ExtractedAnswer:
+def _from_text(said: str, form: Form, declared: Dataset, *, cut: bool) -> ExtractedAnswer:
+    """Find the answer in a text by Merilo's rules."""
     text = split_thought(said).answer
     if not text:
         reason = "the limit of tokens came before an answer" if cut else "no text"
         return ExtractedAnswer(None, "truncated" if cut else "empty", reason)
-    if declared.answer.kind == "program":
-        return _program(said, text, cut=cut)
-    if (judged := _all_criteria(declared, text)) is not None:
-        return ExtractedAnswer(judged, "answered", "criteria", text[:_LONGEST_PIECE])
-    form = form_of(declared, item)
     refused = _REFUSAL.search(text)
-    reading = read(text, form, cut=cut)
-    if reading.value is not None and not (refused and reading.rule in _UNANNOUNCED):
-        return ExtractedAnswer(
-            _for_criteria(declared, reading.value), "answered", reading.rule, reading.piece[:_LONGEST_PIECE]
-        )
-    outcome: ExtractionOutcome = "refused" if refused else "truncated" if cut else "unreadable"
-    return ExtractedAnswer(
-        None,
-        outcome,
-        "refusal" if refused else reading.rule,
-        (refused[0] if refused else reading.piece)[:_LONGEST_PIECE],
-    )
+    if declared.answer.kind == "program":
+        if not refused or any(word in text for word in _CODE):
+            rule = f"whole text{', cut off' * cut}; the sandbox takes the program from it"
+            return ExtractedAnswer(said, "truncated" if cut else "answered", rule)
+    elif (judged := _all_criteria(declared, text)) is not None:
+        return ExtractedAnswer(judged, "answered", "criteria", text[:_LONGEST_PIECE])
+    else:
+        value, rule, piece = read(text, form, cut=cut)
+        if value is not None and not (refused and rule in _UNANNOUNCED):
+            return ExtractedAnswer(value, "answered", rule, piece[:_LONGEST_PIECE])
+        if not refused:
+            return ExtractedAnswer(None, "truncated" if cut else "unreadable", rule, piece[:_LONGEST_PIECE])
+    return ExtractedAnswer(None, "refused", "refusal", refused[0])
 
 
-def _reported_text(reply: ModelReply) -> str:
-    text: object = reply.error or reply.text
-    return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
+def _as_harness(said: str, form: Form, declared: Dataset) -> ExtractedAnswer:
+    """Find the answer in a text as the benchmark's harness does."""
+    if form.kind != "label":
+        text = said.lstrip()
+        return ExtractedAnswer(text, "answered" if text else "empty", "whole text", text[:_LONGEST_PIECE])
+    labels = form.labels
+    kind = r"[0-9]" if all(map(str.isdigit, labels)) else r"[ABCD]" if set(labels) <= set("ABCD") else ""
+    match = re.search(rf"\b(?:{kind or '|'.join(map(re.escape, labels))})\b", said)
+    if match and match[0] in labels:
+        return ExtractedAnswer(match[0], "answered", "first label", match[0])
+    unread = None if declared.answer.criteria else match[0] if match else "-1"
+    return ExtractedAnswer(unread, "unreadable" if said.strip() else "empty", "first label")
 
 
-def _most_likely(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
-    """Return the label of the most likely continuation; equal or missing log-likelihoods decide nothing."""
-    values = reply.loglikelihoods
-    labels = offered_labels(item, declared)
+def _most_likely(
+    declared: Dataset, item: Item, values: Sequence[float], choices: Sequence[SeenChoice], *, first: bool
+) -> ExtractedAnswer:
+    """Return the label of the most likely choice; equal or missing log-likelihoods decide nothing.
+
+    Args:
+        declared: the dataset.
+        item: the item.
+        values: the log-likelihoods, of the choices or of the labels.
+        choices: the choices that the model saw.
+        first: whether the first of equal log-likelihoods decides.
+    """
+    labels = [choice.label for choice in choices] or [*offered_labels(item, declared)]
     shown = ", ".join(f"{value:.4f}" for value in values)
     if len(values) != len(labels) or any(map(isnan, values)):
         return ExtractedAnswer(None, "unreadable", "log-likelihoods are missing", shown)
     best = max(values)
-    if values.count(best) > 1:
+    place = values.index(best)
+    if choices and {*labels} != {*offered_labels(item, declared)}:
+        name = choices[place].name
+        return ExtractedAnswer(name.strip(), "answered", "text of the likeliest choice", name)
+    if values.count(best) > 1 and not first:
         return ExtractedAnswer(None, "unreadable", "equal log-likelihoods", shown)
-    label = labels[values.index(best)]
-    return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood", shown)
-
-
-def _for_criteria(declared: Dataset, label: str) -> Json:
-    """Return the label; for criteria, a dictionary of all criteria with this label, as submissions have it."""
-    return dict.fromkeys(declared.answer.criteria, label) if declared.answer.criteria else label
-
-
-def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
-    if not any(word in text for word in _CODE) and (refused := _REFUSAL.search(text)):
-        return ExtractedAnswer(None, "refused", "refusal", refused[0])
-    if cut:
-        return ExtractedAnswer(
-            said, "truncated", "whole text, cut off; the sandbox takes the program from it"
-        )
-    return ExtractedAnswer(said, "answered", "whole text; the sandbox takes the program from it")
+    label = labels[place]
+    answer: Json = dict.fromkeys(declared.answer.criteria, label) if declared.answer.criteria else label
+    return ExtractedAnswer(answer, "answered", "greatest log-likelihood", shown)
 
 
 def _all_criteria(declared: Dataset, text: str) -> Json:
     """Return the labels of all criteria, from a JSON object or one a line; `None` without them."""
     if not declared.answer.criteria:
         return None
-    labels = "|".join(map(re.escape, declared.answer.labels))
-    labels_of = {}
-    for name in declared.answer.criteria:
-        match = re.search(rf"\b{name}\b[^\n\w]*?[:=—–-][\s\"'*]*({labels})\b", text, re.IGNORECASE)
-        if match:
-            labels_of[name] = match[1]
-    return labels_of if len(labels_of) == len(declared.answer.criteria) else None
+    label = rf"[^\n\w]*?[:=—–-][\s\"'*]*({'|'.join(map(re.escape, declared.answer.labels))})"
+    matches = {
+        name: re.search(rf"\b{name}\b{label}\b", text, re.IGNORECASE) for name in declared.answer.criteria
+    }
+    labels_of: dict[str, Json] = {name: match[1] for name, match in matches.items() if match}
+    return labels_of if len(labels_of) == len(matches) else None
 
 
 _LISTED: Final = re.compile(r"(?:^|\n)\s*(\d+)\)")
@@ -292,89 +329,11 @@ def _label_form(labels: tuple[str, ...], options: tuple[tuple[str, str], ...]) -
     return Form("label", labels, dict(options))
 
 
-def extract_as_harness(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
-    r"""Find the answer in a model's reply as the benchmark's harness does.
-
-    An answer of one of a few labels is the first digit or letter from A to D that stands alone (in RWSD: the first of
-    its labels), else "-1"; an open answer is the whole text without white space at its beginning; of equal
-    log-likelihoods, the first one decides. Programs are found as `extract` finds them.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
-        >>> [extract_as_harness(declared, item, ModelReply(text=text)).answer for text in ("2 pairs: 1", "10")]
-        ['2', '-1']
-    """
-    said: object = reply.text
-    if (
-        reply.finish in {"failed", "too_long"}
-        or declared.answer.kind == "program"
-        or not isinstance(said, str)
-    ):
-        return extract(declared, item, reply)
-    labels, values = declared.answer.labels, reply.loglikelihoods
-    if values:
-        labels = offered_labels(item, declared)
-        if len(values) != len(labels) or any(map(isnan, values)):
-            return _most_likely(declared, item, reply)
-        label = labels[values.index(max(values))]
-        return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood")
-    if not labels:
-        text = said.lstrip()
-        return ExtractedAnswer(text, "answered" if text else "empty", "whole text", text[:_LONGEST_PIECE])
-    match = re.search(_first_label(labels), said)
-    if match and match[0] in labels:
-        return ExtractedAnswer(_for_criteria(declared, match[0]), "answered", "first label", match[0])
-    unread = None if declared.answer.criteria else match[0] if match else "-1"
-    return ExtractedAnswer(unread, "unreadable" if said.strip() else "empty", "first label")
-
-
-def _first_label(labels: Sequence[str]) -> str:
-    """Return the harness's expression for labels."""
-    if all(map(str.isdigit, labels)):
-        return r"\b[0-9]\b"
-    return r"\b[ABCD]\b" if set(labels) <= set("ABCD") else rf"\b(?:{'|'.join(map(re.escape, labels))})\b"
-
-
-#: Manner -> how it finds the answer in a reply.
-EXTRACTORS: Final[Mapping[Manner, Callable[[Dataset, Item, ModelReply], ExtractedAnswer]]] = {
-    "merilo": extract,
-    "harness": extract_as_harness,
-}
-
 #: Why a model stopped, where the backend reports that there is no reply.
 _NO_REPLY: Final = frozenset({"failed", "too_long"})
 
 #: The share of replies that were cut at the limit of tokens from which a run warns.
 MANY_CUT: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Outcomes:
-    """What became of the requests of a dataset.
-
-    Attributes:
-        counts: outcome -> number of requests.
-        asked: how many answers were wanted.
-    """
-
-    counts: Mapping[str, int] = field(default_factory=dict)
-    asked: int = 0
-
-    @property
-    def missing(self) -> int:
-        """How many requests were not asked yet."""
-        return self.asked - sum(self.counts.values())
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the counts as JSON, zeros included."""
-        return {**{name: self.counts.get(name, 0) for name in OUTCOMES}, "not_asked": self.missing}
-
-    def __str__(self) -> str:
-        counted = [(name.replace("_", " "), self.counts.get(name, 0)) for name in OUTCOMES[1:]]
-        return ", ".join(
-            f"{count} {name}" for name, count in (*counted, ("not asked", self.missing)) if count > 0
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +344,8 @@ class ItemAnswers:
         declared: the dataset.
         rows: the answers in the order of the items, then of the samples, or of a table; requests that failed are not
             among them.
-        outcomes: what became of all requests.
+        outcomes: outcome -> number of requests.
+        asked: how many answers were wanted.
         rules: how many answers each rule found.
         models: the names that the backend gave for the model, such as a dated version.
         usd: the cost in US dollars; `None` if no reply states it.
@@ -402,7 +362,8 @@ class ItemAnswers:
 
     declared: Dataset
     rows: Sequence[ItemAnswer]
-    outcomes: Outcomes = field(default_factory=Outcomes)
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    asked: int = 0
     rules: Mapping[str, int] = field(default_factory=dict)
     models: tuple[str, ...] = ()
     usd: float | None = None
@@ -428,7 +389,23 @@ class ItemAnswers:
     @property
     def failed(self) -> int:
         """How many requests failed, so that their items have no answer."""
-        return self.outcomes.counts.get("failed", 0)
+        return self.outcomes.get("failed", 0)
+
+    @property
+    def missing(self) -> int:
+        """How many requests were not asked yet."""
+        return self.asked - sum(self.outcomes.values())
+
+    @property
+    def all_outcomes(self) -> dict[str, int]:
+        """What became of all requests, in the order of tables, zeros included."""
+        return {**{name: self.outcomes.get(name, 0) for name in OUTCOMES}, "not_asked": self.missing}
+
+    @property
+    def absences(self) -> str:
+        """What became of the requests that have no answer, such as "2 refused, 1 not asked"."""
+        names = [name for name, count in self.all_outcomes.items() if count > 0 and name != "answered"]
+        return ", ".join(f"{self.all_outcomes[name]} {name.replace('_', ' ')}" for name in names)
 
     def sentences(self) -> Iterator[str]:
         """Yield what a reader must know of a log: what it is, and its faults."""
@@ -448,11 +425,10 @@ class ItemAnswers:
                 reasons=source.reasons,
                 first=", ".join(source.examples),
             ).en
-        counts = self.outcomes.counts
-        total = sum(counts.values())
-        if unread := {name: counts[name] for name in sorted(counts) if name not in {"answered", "failed"}}:
-            listing = listed([f"{name.replace('_', ' ')}: {count}" for name, count in unread.items()])
-            yield f"{sum(unread.values())} of {total} answers cannot be read ({listing})"
+        total = sum(self.outcomes.values())
+        unread = {name: n for name, n in self.outcomes.items() if name not in {"answered", "failed"}}
+        if unread:
+            yield f"{sum(unread.values())} of {total} answers cannot be read ({_counted(unread)})"
         if self.failed:
             yield Text(
                 "{lost} of {total} requests failed, which {lost:leaves its item|leave their items} without an answer",
@@ -501,6 +477,10 @@ class ItemAnswers:
         return sentences
 
 
+def _counted(outcomes: Mapping[str, int]) -> str:
+    return listed([f"{name.replace('_', ' ')}: {count}" for name, count in sorted(outcomes.items())])
+
+
 def answers_in(
     replies: Replies, items: Mapping[str, Item], *, samples: int | None = None, manner: Manner = "merilo"
 ) -> ItemAnswers:
@@ -517,16 +497,23 @@ def answers_in(
     counts = Counter(answer.outcome for answer in read_answers)
     sums = tuple(int(table[name].sum() or 0) for name in TOKENS)
     cut = table.filter(table["finish"] == "length")
+    reported = table.filter(table["finish"].is_in(list(_NO_REPLY)))
+    unanswered = reported.select("item", "sample", "finish", "error").iter_rows()
     return ItemAnswers(
         declared,
         [answer for answer in read_answers if answer.outcome != "failed"],
-        Outcomes(counts, counts.total() if samples is None else len(items) * samples),
+        counts,
+        counts.total() if samples is None else len(items) * samples,
         Counter(answer.rule for answer in read_answers),
         tuple(sorted(set(table["model"].drop_nulls()))),
         float(table["usd"].sum()) if table["usd"].is_not_null().any() else None,
         sums,
-        _unanswered(table, items.keys()),
-        replies=table.height - int(table["finish"].is_in(list(_NO_REPLY)).sum()),
+        tuple(
+            ItemAnswer(0, item, "", sample, outcome=outcome, rule=reason or "")
+            for item, sample, outcome, reason in unanswered
+            if item in items
+        ),
+        replies=table.height - reported.height,
         cut=cut.height,
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
         manner=manner,
@@ -534,105 +521,25 @@ def answers_in(
     )
 
 
-def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[ItemAnswer, ...]:
-    reported = table.filter(table["finish"].is_in(list(_NO_REPLY)))
-    rows = reported.select("item", "sample", "finish", "error").iter_rows()
-    return tuple(
-        ItemAnswer(0, item, "", sample, outcome=outcome, rule=reason or "")
-        for item, sample, outcome, reason in rows
-        if item in asked
-    )
-
-
-def write_answers(run: Path, answers: ItemAnswers) -> Path:
+def write_answers(run: Path, answers: ItemAnswers) -> None:
     """Write the answers to a dataset into the run's folder.
 
     `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
-
-    Returns:
-        The file.
 
     Raises:
         OutputError: the file cannot be written.
     """
     programs = answers.declared.answer.kind == "program"
-    path = run / f"{answers.declared.name}.{'completions.' if programs else ''}jsonl"
-    lines = []
-    for entry in answers.rows:
-        item, answer = ("task_id", "completion") if programs else ("id", "answer")
-        record: dict[str, Json] = {item: entry.item, answer: entry.answer}
-        record |= {"sample": entry.sample, "outcome": entry.outcome}
-        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-    write_text(path, "".join(lines))
-    return path
-
-
-class SeenChoice(NamedTuple):
-    """A choice as the model saw it.
-
-    Attributes:
-        name: the choice that was compared, or the letter of an option.
-        text: the text of the option.
-        label: the label of the dataset that it stands for; `None` if it stands for none.
-    """
-
-    name: str
-    text: str
-    label: str | None
-
-
-#: The rule of an answer that was found as a letter of an option.
-BY_LETTER: Final = "letter of the choice"
-
-
-def read_reply(
-    declared: Dataset,
-    item: Item,
-    reply: ModelReply,
-    manner: Manner = "merilo",
-    *,
-    choices: Sequence[SeenChoice] = (),
-) -> ExtractedAnswer:
-    """Find the answer in a reply.
-
-    Args:
-        declared: the dataset.
-        item: the item.
-        reply: the reply.
-        manner: how the answer is found.
-        choices: the choices that the model saw; by default, those of the item.
-    """
-    labels = offered_labels(item, declared)
-    place = {choice.label: at for at, choice in enumerate(choices) if choice.label is not None}
-    values = reply.loglikelihoods
-    if values and choices:
-        if place.keys() != {*labels}:
-            best = choices[values.index(max(values))].name
-            return ExtractedAnswer(best.strip(), "answered", "text of the likeliest choice", best)
-        reply = replace(reply, loglikelihoods=tuple(values[place[label]] for label in labels))
-    elif place:
-        form, asked = _asked_by_letter(declared, item, choices)
-        extracted = read_reply(form, asked, reply, manner)
-        label_of = {choice.name: choice.label for choice in choices}
-        if isinstance(extracted.answer, str) and extracted.answer in label_of:
-            return ExtractedAnswer(label_of[extracted.answer], "answered", BY_LETTER, extracted.piece)
-        if label_of.keys() & {*labels}:
-            return extracted  # a label in the reply is a letter that the model saw
-    return EXTRACTORS[manner](declared, item, reply)
-
-
-def _asked_by_letter(declared: Dataset, item: Item, choices: Sequence[SeenChoice]) -> tuple[Dataset, Item]:
-    """Return an item whose labels are the letters that the model saw, with its dataset."""
-    inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
-    own = {*option_fields(declared).values()}
-    shown = {f"option_{choice.name.lower()}": choice.text for choice in choices}
-    asked = {name: value for name, value in inputs.items() if name not in own}
-    letters = Answer(kind="choice", labels=tuple(choice.name for choice in choices))
-    fields = (*shown, *asked)
-    form = Dataset(
-        name="letters", title="", fields=fields, answer=letters, metrics=("acc",), stop=declared.stop
+    item, answer = ("task_id", "completion") if programs else ("id", "answer")
+    lines = (
+        json.dumps(
+            {item: entry.item, answer: entry.answer, "sample": entry.sample, "outcome": entry.outcome},
+            ensure_ascii=False,
+        )
+        for entry in answers.rows
     )
-    return form, replace(item, inputs=shown | asked)
+    path = run / f"{answers.declared.name}.{'completions.' if programs else ''}jsonl"
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _answers(
@@ -646,67 +553,52 @@ def _answers(
         {"item": names, "place": range(len(names))}, schema={"item": pl.String, "place": pl.Int64}
     )
     ordered = table.join(places, on="item").sort("place", "sample")
-    likelihoods, choices, errors, rows = (
-        ordered[name].to_list() for name in ("loglikelihoods", "choices", "error", "row")
-    )
-    shared: dict[Hashable, dict[tuple[str, str], ExtractedAnswer]] = {}
-    general: dict[tuple[str, str], ExtractedAnswer] = {}
-    options: list[str] | None = None
-    known: dict[tuple[str, str], ExtractedAnswer] = {}
+    columns = ("place", "sample", "row", "text", "finish", "error", "loglikelihoods", "choices")
+    shared: dict[Hashable, ExtractedAnswer] = {}
     last = -1
-    columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
-    for at, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
+    for place, sample, row, text, finish, error, values, choices in zip(
+        *(ordered[name].to_list() for name in columns), strict=True
+    ):
         if place != last:
             # Samples of one item often repeat each other.
-            known, last = {}, place
-            group, options = _shared_form(declared, ordered_items[place], manner)
-            general = shared.setdefault(group, {})
-        key, alone = (text, finish), likelihoods[at] or choices[at] or finish in _NO_REPLY
-        extracted = None if alone else known.get(key)
+            known: dict[tuple[str, str], ExtractedAnswer] = {}
+            item, last = ordered_items[place], place
+            group, options = _alike(declared, item, manner)
+        alone = bool(values or choices or finish in _NO_REPLY)
+        extracted = None if alone else known.get((text, finish))
         if extracted is None:
-            own = alone or options is None or _may_name(text, options)
-            extracted = None if own else general.get(key)
-        if extracted is None:
-            values = tuple(-float("inf") if value is None else value for value in likelihoods[at] or ())
-            reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
-            seen = tuple(SeenChoice(**choice) for choice in choices[at] or ())
-            extracted = read_reply(declared, ordered_items[place], reply, manner, choices=seen)
+            letters = "" if alone else _squeezed(text)
+            own = not letters or any(option in letters for option in options)
+            extracted = None if own else shared.get((group, text, finish))
+            if extracted is None:
+                likelihoods = tuple(-inf if value is None else value for value in values or ())
+                reply = ModelReply(text=text, finish=finish, loglikelihoods=likelihoods, error=error)
+                seen = [SeenChoice(**choice) for choice in choices or ()]
+                extracted = read_reply(declared, item, reply, manner, choices=seen)
             if not own:
-                general[key] = extracted
-        if not alone:
-            known[key] = extracted
+                shared[group, text, finish] = extracted
+            if not alone:
+                known[text, finish] = extracted
         answer = "" if extracted.answer is None else extracted.answer
         yield ItemAnswer(
-            rows[at] or 0, names[place], answer, sample, None, None, extracted.outcome, extracted.rule
+            row or 0, names[place], answer, sample, outcome=extracted.outcome, rule=extracted.rule
         )
 
 
-def _shared_form(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str] | None]:
-    """Return what items have in common whose replies are read alike unless they name an option, and the options.
-
-    The options are texts as `_squeezed` returns them; `None` if a reply must be read for the item.
-    """
-    if declared.answer.kind == "program":
-        return None, None
-    if manner == "harness":  # which reads a reply without regard to the item
+def _alike(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str]]:
+    """Return what items have in common whose replies are read alike unless they name an option, and the options."""
+    if declared.answer.kind == "program" or manner == "harness":
         return None, []
     form = form_of(declared, item)
-    texts = [_squeezed(text) for text in form.options.values()]
-    group = (form.kind, form.labels, (*form.options,), form.sentence, form.letters, form.choices)
-    return group, None if None in texts or "" in texts else [text for text in texts if text]
-
-
-def _may_name(text: object, options: Sequence[str]) -> bool:
-    """Check whether a reply may hold the text of an option."""
-    squeezed = _squeezed(text) if isinstance(text, str) else None
-    return squeezed is None or any(option in squeezed for option in options)
+    options = [_squeezed(text) for text in form.options.values()]
+    return (form.kind, form.labels, (*form.options,), form.letters, form.choices), options
 
 
 @lru_cache(maxsize=4096)
-def _squeezed(text: str) -> str | None:
-    """Return the letters and digits of a text in one case; `None` if marks of LaTeX or Markdown may hide some."""
+def _squeezed(text: str) -> str:
+    """Return the letters and digits of a text in one case; nothing if marks of LaTeX or Markdown may hide some."""
     if _HIDING.search(text):
-        return None
+        return ""
     return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).upper().casefold()))
 
 
@@ -745,20 +637,15 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> list[ItemAnswer]:
     Raises:
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
     """
-    records = (
+    records = [
         record for record in read_item_answers(path) if not first_sample or record.sample in {None, "1"}
-    )
-    return [*_once(records, path)]
-
-
-def _once(records: Iterable[ItemAnswer], file: object) -> Iterator[ItemAnswer]:
-    """Yield answers, and refuse a second one to an item."""
+    ]
     rows: dict[str, int] = {}
     for record in records:
         if (first := rows.setdefault(record.item, record.row)) != record.row:
             twice = f"item {record.item[:60]!r} is answered twice, here and in row {first}"
-            raise InputError(twice, file=file, row=record.row)
-        yield record
+            raise InputError(twice, file=path, row=record.row)
+    return records
 
 
 def answers_of_table(
@@ -955,8 +842,7 @@ def refuse_unreadable(
     texts = [answer if isinstance(answer, str) else "".join(answer.values()) for answer in answers]
     if any(texts) or not texts:
         return
-    counts = sorted(log.outcomes.counts.items()) if log else []
-    why = listed([f"{name.replace('_', ' ')}: {n}" for name, n in counts]) if counts else "all are empty"
+    why = _counted(log.outcomes if log else {}) or "all are empty"
     form = "log" if log else "file"
     raise DataError(
         f"not one of {len(texts)} answers can be read ({why}), so the score would say nothing of the model: check that "

@@ -1,7 +1,7 @@
 r"""Read the answer that a model's reply states.
 
 The last explicit statement decides, whatever was said on the way: a box, JSON, a tag, "#### X", "Answer: X",
-"B is correct". Without one, the last or first line if it is an answer, a conclusion ("so B"), or the only
+"I choose X". Without one, the last or first line if it is an answer, a conclusion ("so B"), or the only
 answer that a short reply names is read. A reply that states none is left unread: no letter and no number is
 taken out of a sentence that does not state an answer.
 """
@@ -262,12 +262,8 @@ def _integer(text: str, rest: str) -> str | None:
     while start and text[start - 1] in "-+(":
         start -= 1
     match = _INTEGER.match(text, start)
-    if not match:
-        equation = re.match(r"[^\n=]*[\d)]\s*=[^\n]*?(?=[.;]?(?:\n|$))", text)
-        return _last_of_equation(equation[0]) if equation else None
-    if _TAIL.match(text, match.end()):
-        equation = re.match(r"[^\n]*?=\s*([^\n=]*?)\s*[.;]?(?=\n|$)", text[start:])
-        return _last_of_equation(equation[0]) if equation else None
+    if not match or _TAIL.match(text, match.end()):
+        return _last_of_equation(text[start:].partition("\n")[0])
     return _digits(match)
 
 
@@ -278,7 +274,7 @@ def _digits(match: re.Match[str]) -> str:
 
 def _last_of_equation(text: str) -> str | None:
     """Return the number that ends an equation, such as 9 in "4 + 5 = 9"."""
-    last = re.search(r"(?:=|→|->)\s*([^=→]*?)[\s.)]*$", text)
+    last = re.search(r"(?:=|→|->)\s*([^=→]*?)[\s.;)]*$", text)
     match = _INTEGER.fullmatch(last[1].strip().rstrip(")")) if last else None
     return _digits(match) if match else None
 
@@ -313,18 +309,7 @@ _BOX: Final = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{[^{}]*\})*)\}|\[\[([
 _TAG: Final = re.compile(r"<(?:answer|final_answer|ответ|result|label)>(.*?)</", re.IGNORECASE | re.DOTALL)
 _JSON: Final = re.compile(r"(\{(?:[^{}]|\{[^{}]*\})*\})")
 _HASHES: Final = re.compile(r"^[ \t]*#{4}\s*([^\n#]+)", re.MULTILINE)
-_KEYS: Final = (
-    "answer",
-    "final_answer",
-    "correct_answer",
-    "ответ",
-    "label",
-    "choice",
-    "option",
-    "result",
-    "number",
-    "text",
-)
+_KEYS: Final = ("answer", "final_answer", "correct_answer", "ответ", "label", "choice", "option", "text")
 _WRONG: Final = _any(
     "wrong incorrect not_the possible not_an?", r"неверн\w+ неправильн\w+ ошибочн\w+ возможн\w+"
 )
@@ -344,18 +329,11 @@ _CHOSEN: Final = re.compile(
     r"\b(?:(?:i\s+(?:would\s+)?|i'?d\s+|i'?ll\s+)(?:choose|pick|select|say|answer|go\s+(?:with|for))|"
     + _any(
         r"my_choice_is выбира(?:ю|ем) выберу выбрать отметить отвечу отвечаю остановлюсь_на ставлю пишу",
-        r"записыва(?:ю|ем)",
         r"отмеча(?:ю|ем) выводим указываем выбор\s*[:—–-] corresponds?_to_(?:option|choice|letter)",
-        r"(?:соответствует|подходит)_(?:вариант\w*|ответ\w*|букв\w*)",
+        r"записыва(?:ю|ем) (?:соответствует|подходит)_(?:вариант\w*|ответ\w*|букв\w*)",
     )
     + r"|(?:лучше|уместн\w+|уместен|безопасн\w+|безвредн\w+|полезн\w+|better|prefer)\s+(?:всего\s+)?"
     r"(?:ответ\w*|вариант\w*|reply|option))\s+",
-    re.IGNORECASE,
-)
-_CALLED: Final = re.compile(
-    r"[)»\"]?(?:\s*\([^()\n]{1,80}\))?\s*(?:,?\s*(?:is|as|—|–)\s+(?:therefore |thus |clearly |indeed |the )*"
-    r"(?:correct|right|best|true)\b"
-    r"|(?:,?\s*(?:это|—|–|является|будет|как)\s+)?(?:верн|верен|правильн)\w*|подходит\b|[✅✓✔])",
     re.IGNORECASE,
 )
 #: What a conclusion follows, at the end of a reply.
@@ -370,10 +348,6 @@ _SO: Final = re.compile(
         r"пишу останется будет",
     )
     + r"\b[\s,:]*|(?:→|=>|->|=|:|—)\s*",
-    re.IGNORECASE,
-)
-_THEREFORE: Final = re.compile(
-    rf"\b{_any('so thus therefore hence значит следовательно поэтому итак так_что таким_образом')}\b",
     re.IGNORECASE,
 )
 #: A sentence that only checks the answer.
@@ -399,8 +373,7 @@ _DENIED: Final = re.compile(
         "perhaps might",
         r"could seems? students people many suppose\w* assum\w*",
         r"не ни нельзя кроме неверн\w* неправильн\w* ошибочн\w* исключ\w* отпада\w* многие предпол\w*",
-        r"кажется возможно",
-        r"может вряд ложн\w*",
+        r"кажется возможно может вряд ложн\w*",
         _MISTAKE,
     )
     + r"\b",
@@ -420,7 +393,7 @@ _TAKEN_BACK: Final = re.compile(
 )
 _NOT_THE_OTHER: Final = re.compile(r",\s+(?:а не|not|и не|but not)\s.*$|\s+rather than\s.*$", re.IGNORECASE)
 _NEXT_QUESTION: Final = re.compile(
-    rf"\n[^\S\n]*{_any('вопрос задание question q user human пользователь')}\s*\d*\s*:", re.IGNORECASE
+    r"\n[^\S\n]*(?:вопрос|задание|question|q|user|human)\s*\d*\s*:", re.IGNORECASE
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\sa-zа-яё])|\n+")
 _NOTHING: Final = ReadReply(None, "no answer")
@@ -440,8 +413,8 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     Args:
         reply: the reply, without thought.
         form: what an answer may be.
-        cut: whether the reply was cut off at the limit of tokens; then only an answer that it marks or
-            begins with, and does not end with, is read.
+        cut: whether the reply was cut off at the limit of tokens; then only an answer that it marks, and does not end
+            with, is read.
 
     Example:
         >>> choice = Form("label", ("A", "B"), {"A": "Volga", "B": "Don"})
@@ -460,7 +433,7 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     last = _last_statement(reply, text, form, cut=cut)
     if last is None:
         if cut:
-            return _cut_off(reply, text, form)
+            return _NOTHING
         return _free_text(reply, text, form) if form.kind == "text" else _unmarked(text.strip(), form)
     if last.value == UNDECIDED:
         after = (text + "\n").index("\n", last.end)
@@ -499,16 +472,10 @@ def _json_value(text: str, form: Form) -> str | None:
     except (ValueError, RecursionError):
         return None
     values = fields.values() if len(fields) == 1 else map(fields.get, _KEYS)
-    value = next(
-        (
-            value_of_key
-            for value_of_key in values
-            if value_of_key is not None and not isinstance(value_of_key, bool | dict)
-        ),
-        None,
-    )
-    listed = ",".join(map(str, value)) if isinstance(value, list) and form.kind == "numbers" else value
-    return stated(_plain(str(listed)).strip(), form) if isinstance(listed, str | int | float) else None
+    value = next((value for value in values if isinstance(value, str | int | float | list)), None)
+    if isinstance(value, list) and form.kind == "numbers":
+        value = ",".join(map(str, value))
+    return None if isinstance(value, bool | list | None) else stated(_plain(str(value)).strip(), form)
 
 
 def _announced(text: str, form: Form) -> Iterator[_Statement]:
@@ -529,19 +496,13 @@ def _announced(text: str, form: Form) -> Iterator[_Statement]:
 
 
 def _chosen(text: str, form: Form) -> Iterator[_Statement]:
-    """Yield the answers that the reply says it chooses, and the labels that it calls right."""
+    """Yield the answers that the reply says it chooses."""
     if form.kind not in {"label", "integer"}:
         return
     for match in _CHOSEN.finditer(text):
         start, end = match.span()
         if not _doubtful(text, start) and (value := stated(text[end : end + _LONGEST], form)):
             yield _Statement(start, end + 1, value, "chosen", text[start : end + 20])
-    for match in form.token.finditer(text):
-        start, called = match.start(), _CALLED.match(text, match.end())
-        if called and not _DENIED.search(_sentence(text, start)) and not form.joined.match(text, match.end()):
-            several = form.joined.search(text, max(0, start - 6), match.end())
-            value = UNDECIDED if several else form.label_at(match)
-            yield _Statement(start, called.end(), value, "called right", text[start : called.end()])
 
 
 def _doubtful(text: str, end: int) -> bool:
@@ -601,11 +562,8 @@ def _line(text: str, form: Form) -> ReadReply | None:
     closed = form.kind == "label"
     if form.letters and (pairs := _numbers(text, form)) is not None:
         return ReadReply(pairs, "letters", text)
-    if (
-        closed
-        and len(re.findall(rf"^[^\w\n]*\w{{0,9}} ?\d{{1,4}}[.:)] *{form.own}[^\w\n]*$", text, re.MULTILINE))
-        > 1
-    ):
+    numbered = rf"^[^\w\n]*\w{{0,9}} ?\d{{1,4}}[.:)] *{form.own}[^\w\n]*$"
+    if closed and len(re.findall(numbered, text, re.MULTILINE)) > 1:
         return ReadReply(None, "several answers", text)
     for rule, at in (("last line", -1), ("first line", 0)):
         if not lines or (at == 0 and _TAKEN_BACK.search(text)):
@@ -627,7 +585,7 @@ def _conclusion(last: str, form: Form) -> ReadReply | None:
     last = last[-_LONGEST_END:]
     for match in reversed([*_SO.finditer(last)]):
         rest = last[match.end() :]
-        if _DENIED.search(rest) or _SUPPOSED.search(_THEREFORE.split(last[: match.end()])[-1]):
+        if _DENIED.search(rest) or _SUPPOSED.search(last[: match.end()]):
             continue
         if value := _concluded(rest, form, last):
             return ReadReply(value, "conclusion", last)
@@ -684,23 +642,9 @@ def _only_one(text: str, sentences: int, form: Form) -> ReadReply:
     labels = form.labels_in(text)
     options = {label for label, name in (form.named if form.options else ()) if name.search(text)}
     only = labels or (set() if form.token.search(text) else options)
-    return (
-        ReadReply(only.pop(), "only one", text)
-        if len(only) == 1 and not options - labels - only
-        else _NOTHING
-    )
-
-
-def _cut_off(reply: str, text: str, form: Form) -> ReadReply:
-    """Read a reply that was cut off: only what it begins with."""
-    if form.kind == "label" and (begun := _begun(text, form)) is not None:
-        return begun
-    first, newline, _ = text.lstrip().partition("\n")
-    if not newline:
+    if len(only) != 1 or options - labels - only:
         return _NOTHING
-    bold = _BOLD.fullmatch(reply.strip().split("\n")[0].strip())
-    value = (bold and bold[1]) if form.kind == "text" else _whole_line(first, form)
-    return ReadReply(value, "first line", first) if value else _NOTHING
+    return ReadReply(only.pop(), "only one", text)
 
 
 # Free texts -------------------------------------------------------------------------------------------------
@@ -714,8 +658,6 @@ _INTRODUCED: Final = re.compile(
     + r"[^\n:]{0,40}:\s+",
     re.IGNORECASE,
 )
-_QUOTED_AT_THE_END: Final = re.compile(r"[^«\"“„»]{3,}\s[«\"“„]([^»\"”“]+)[»\"”“]\W*(?:\([^()]*\)\W*)?")
-_THIS_IS: Final = re.compile(r"^(?:это|it'?s|it is|this is|the \w+(?: \w+)? is)\s+", re.IGNORECASE)
 
 
 def _short_enough(value: str, sign: str, form: Form) -> bool:
@@ -742,10 +684,13 @@ def _free_text(reply: str, text: str, form: Form) -> ReadReply:
     return _short_phrase(parts[0]) if alone or len(parts) == 1 else _NOTHING
 
 
+_QUOTED_AT_THE_END: Final = re.compile(r"[^«\"“„»]{3,}\s[«\"“„]([^»\"”“]+)[»\"”“]\W*(?:\([^()]*\)\W*)?")
+
+
 def _short_phrase(line: str) -> ReadReply:
     if quoted := _QUOTED_AT_THE_END.fullmatch(line):
         return ReadReply(quoted[1], "quoted at the end", line)
-    phrase = _phrase(_THIS_IS.sub("", line))
+    phrase = _phrase(line)
     if not phrase or re.search(r"\s[—–]\s|→|[?]$|^\w+:", line):
         return _NOTHING
     short = len(phrase.split()) <= _MOST_WORDS[line.endswith(".") or "," in line]

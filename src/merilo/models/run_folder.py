@@ -18,10 +18,12 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BeforeValidator, InstanceOf, PlainSerializer
 
 from merilo.atomic_write import write_text
 from merilo.datasets import CATALOGUE
@@ -30,12 +32,10 @@ from merilo.items import Item, entry_of
 from merilo.models.asking import Mode
 from merilo.models.prompter import PromptForm
 from merilo.models.run_log import LOG_FOLDER, RunLog, open_log
+from merilo.records import Object, Record
 from merilo.settings import RunSettings
-from merilo.strict_json import Json, indented, read_json
+from merilo.strict_json import Json, indented
 from merilo.wording import listed, shortened
-
-#: The format's name; the number increases when the meaning of the fields changes.
-FORMAT: Final = "merilo run 1"
 
 #: The file in a run's folder.
 RECORD_FILE: Final = "run.json"
@@ -55,171 +55,6 @@ _OF_SPEED: Final = frozenset(
     {"num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device"}
     | {"verify_certificate", "ca_cert_path"}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedModel:
-    """The model of a run.
-
-    Attributes:
-        name: the name that tables show.
-        backend: the backend's name.
-        args: the backend's arguments; keys are hidden.
-        builtin: whether it is a built-in respondent, which is no model.
-    """
-
-    name: str
-    backend: str
-    args: Mapping[str, str]
-    builtin: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetRecord:
-    """What is asked of a dataset.
-
-    Attributes:
-        title: the dataset's title.
-        declaration: its name, or the path of its declaration.
-        data: the file of the items, as given.
-        study: the folder of the study whose items are asked; `None` without a study.
-        mode: generation or log-likelihood.
-        chat: whether requests are conversations.
-        prompts: the form of requests: "harness", "merilo" or "people".
-        shots: solved items before each question.
-        shots_sha256: the hash of the solved items that shots are taken from.
-        samples: answers to each item.
-        limit: the first items that are asked; `None` for all.
-        hashes: item id -> hash of the item without its gold answer, in the order in which items are asked.
-    """
-
-    title: str
-    declaration: str
-    data: str
-    study: str | None
-    mode: Mode
-    chat: bool
-    prompts: PromptForm
-    shots: int
-    shots_sha256: str
-    samples: int
-    limit: int | None
-    hashes: Mapping[str, str]
-
-    @property
-    def requests(self) -> int:
-        """How many answers are asked for."""
-        return len(self.hashes) * self.samples
-
-    @property
-    def condition(self) -> str:
-        """How the dataset was asked, for the name of the model in tables.
-
-        Empty for the prompts of the benchmark's harness, for those that people saw, and for Merilo's of a dataset that
-        the harness does not have.
-        """
-        known = self.declaration.lower() in CATALOGUE
-        return "prompts: merilo" if self.prompts == "merilo" and known else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """Everything that determines the requests of a run.
-
-    Attributes:
-        model: the model.
-        settings: the settings of requests.
-        datasets: the datasets by name.
-        commands: what was called, the first command first: the command, its time, the backend's arguments,
-            and versions.
-    """
-
-    model: AskedModel
-    settings: RunSettings
-    datasets: Mapping[str, DatasetRecord]
-    commands: tuple[Mapping[str, Json], ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the content of `run.json`."""
-        return {
-            "format": FORMAT,
-            "model": asdict(self.model),
-            "settings": {**self.settings.of_requests(), "extract": self.settings.extract},
-            "datasets": {name: asdict(record) for name, record in self.datasets.items()},
-            "commands": [dict(command) for command in self.commands],
-        }
-
-    def extended(self, other: RunRecord, run: Path) -> RunRecord:
-        """Return the record of this run after a later command.
-
-        Args:
-            other: what the later command asks.
-            run: the folder of the run, for messages.
-
-        Raises:
-            UsageError: the later command asks something else under the same names.
-        """
-        _refuse(_differences(self._fixed(), other._fixed()), run)
-        datasets = dict(self.datasets)
-        for name, new in other.datasets.items():
-            old = datasets.get(name)
-            datasets[name] = new if old is None else _extended(name, old, new, run)
-        model = replace(self.model, args=hidden_args(self.model.args))
-        settings = replace(self.settings, extract=other.settings.extract or self.settings.extract)
-        commands = (*self.commands, *other.commands)
-        return replace(self, model=model, settings=settings, datasets=datasets, commands=commands)
-
-    def _fixed(self) -> dict[str, Json]:
-        """Return the parameters that must not change."""
-        shown = {name: value for name, value in hidden_args(self.model.args).items() if value != _HIDDEN}
-        args: dict[str, Json] = {name: value for name, value in shown.items() if name not in _OF_SPEED}
-        if "base_url" in shown:
-            # The same server may be at another host or port the next day; each command records its own address.
-            address = urlsplit(shown["base_url"])
-            args["base_url"] = urlunsplit(
-                address._replace(scheme="", netloc="", path=address.path.rstrip("/"))
-            )
-        model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
-        return {"model": model, **self.settings.of_requests()}
-
-
-def write_record(run: Path, record: RunRecord) -> None:
-    """Write the record into a run's folder.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    write_text(run / RECORD_FILE, indented(record.to_json()) + "\n")
-
-
-def read_record(run: Path) -> RunRecord:
-    """Read the record of a run's folder.
-
-    Raises:
-        InputError: the folder is not one of a run, or its record is not one of this version.
-    """
-    path = run / RECORD_FILE
-    if not path.is_file():
-        raise InputError(f"not a folder of 'merilo run': {RECORD_FILE} is missing", file=run)
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError("is not the record of a run of this version", file=path)
-    try:
-        # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
-        known = cast("dict[str, Any]", content)
-        return RunRecord(
-            model=AskedModel(**known["model"]),
-            settings=RunSettings.of(known["settings"]),
-            datasets={name: DatasetRecord(**record) for name, record in known["datasets"].items()},
-            commands=tuple(known["commands"]),
-        )
-    except (KeyError, TypeError, AttributeError, UsageError):
-        raise InputError("is not the record of a run of this version", file=path) from None
-
-
-def is_run(path: Path) -> bool:
-    """Check whether a path is the folder of a run."""
-    return (path / RECORD_FILE).is_file()
 
 
 def hidden_args(args: Mapping[str, str]) -> dict[str, str]:
@@ -249,6 +84,173 @@ def _hidden_fields(value: Json) -> Json:
             name: _HIDDEN if _SECRET.search(name) else _hidden_fields(entry) for name, entry in value.items()
         }
     return [_hidden_fields(entry) for entry in value] if isinstance(value, list) else value
+
+
+def without_secrets(address: str) -> str:
+    """Return an address without what may be a key: the user, and all values of the query but the API's version.
+
+    Example:
+        >>> without_secrets("https://me:secret@host/v1?api-key=sk-1&api-version=2")
+        'https://***@host/v1?api-key=***&api-version=2'
+    """
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    query = re.sub(r"(?<![^&])(?!api-version=)([^&=]*=)[^&]*", r"\1***", parts.query)
+    return urlunsplit(parts._replace(netloc=f"{_HIDDEN if user else ''}{at}{host}", query=query))
+
+
+class AskedModel(Record):
+    """The model of a run.
+
+    Attributes:
+        name: the name that tables show.
+        backend: the backend's name.
+        args: the backend's arguments; keys are hidden.
+        builtin: whether it is a built-in respondent, which is no model.
+    """
+
+    name: str
+    backend: str
+    args: Annotated[dict[str, str], BeforeValidator(hidden_args)]
+    builtin: bool = False
+
+
+class DatasetRecord(Record):
+    """What is asked of a dataset.
+
+    Attributes:
+        title: the dataset's title.
+        declaration: its name, or the path of its declaration.
+        data: the file of the items, as given.
+        study: the folder of the study whose items are asked; `None` without a study.
+        mode: generation or log-likelihood.
+        chat: whether requests are conversations.
+        prompts: the form of requests: "harness", "merilo" or "people".
+        shots: solved items before each question.
+        shots_sha256: the hash of the solved items that shots are taken from.
+        samples: answers to each item.
+        limit: the first items that are asked; `None` for all.
+        hashes: item id -> hash of the item without its gold answer, in the order in which items are asked.
+    """
+
+    title: str
+    declaration: str
+    data: str
+    study: str | None
+    mode: Mode
+    chat: bool
+    prompts: PromptForm
+    shots: int
+    shots_sha256: str
+    samples: int
+    limit: int | None
+    hashes: dict[str, str]
+
+    @property
+    def requests(self) -> int:
+        """How many answers are asked for."""
+        return len(self.hashes) * self.samples
+
+    @property
+    def condition(self) -> str:
+        """How the dataset was asked, for the name of the model in tables.
+
+        Empty for the prompts of the benchmark's harness, for those that people saw, and for Merilo's of a dataset that
+        the harness does not have.
+        """
+        known = self.declaration.lower() in CATALOGUE
+        return "prompts: merilo" if self.prompts == "merilo" and known else ""
+
+
+def _settings(value: object) -> object:
+    return RunSettings.of(value) if isinstance(value, dict) else value
+
+
+def _written_settings(settings: RunSettings) -> dict[str, Json]:
+    return {**settings.of_requests(), "extract": settings.extract}
+
+
+class RunRecord(Record):
+    """Everything that determines the requests of a run.
+
+    Attributes:
+        model: the model.
+        settings: the settings of requests.
+        datasets: the datasets by name.
+        commands: what was called, the first command first: the command, its time, the backend's arguments,
+            and versions.
+    """
+
+    format: Literal["merilo run 1"]
+    model: AskedModel
+    settings: Annotated[
+        InstanceOf[RunSettings],
+        BeforeValidator(_settings),
+        PlainSerializer(_written_settings, return_type=Object),
+    ]
+    datasets: dict[str, DatasetRecord]
+    commands: tuple[Object, ...] = ()
+
+    def extended(self, other: RunRecord, run: Path) -> RunRecord:
+        """Return the record of this run after a later command.
+
+        Args:
+            other: what the later command asks.
+            run: the folder of the run, for messages.
+
+        Raises:
+            UsageError: the later command asks something else under the same names.
+        """
+        _refuse(_differences(self._fixed(), other._fixed()), run)
+        datasets = dict(self.datasets)
+        for name, new in other.datasets.items():
+            old = datasets.get(name)
+            datasets[name] = new if old is None else _extended(name, old, new, run)
+        settings = replace(self.settings, extract=other.settings.extract or self.settings.extract)
+        commands = (*self.commands, *other.commands)
+        return self.model_copy(update={"settings": settings, "datasets": datasets, "commands": commands})
+
+    def _fixed(self) -> dict[str, Json]:
+        """Return the parameters that must not change."""
+        shown = {name: value for name, value in self.model.args.items() if value != _HIDDEN}
+        args: dict[str, Json] = {name: value for name, value in shown.items() if name not in _OF_SPEED}
+        if "base_url" in shown:
+            # The same server may be at another host or port the next day; each command records its own address.
+            address = urlsplit(shown["base_url"])
+            args["base_url"] = urlunsplit(
+                address._replace(scheme="", netloc="", path=address.path.rstrip("/"))
+            )
+        model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
+        return {"model": model, **self.settings.of_requests()}
+
+
+def write_record(run: Path, record: RunRecord) -> None:
+    """Write the record into a run's folder.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    write_text(run / RECORD_FILE, indented(record.to_json()) + "\n")
+
+
+def read_record(run: Path) -> RunRecord:
+    """Read the record of a run's folder.
+
+    Raises:
+        InputError: the folder is not one of a run, or its record is not one of this version.
+    """
+    path = run / RECORD_FILE
+    if not path.is_file():
+        raise InputError(f"not a folder of 'merilo run': {RECORD_FILE} is missing", file=run)
+    try:
+        return RunRecord.read(path)
+    except (InputError, UsageError):
+        raise InputError("is not the record of a run of this version", file=path) from None
+
+
+def is_run(path: Path) -> bool:
+    """Check whether a path is the folder of a run."""
+    return (path / RECORD_FILE).is_file()
 
 
 def item_hashes(items: Iterable[Item]) -> dict[str, str]:
@@ -292,23 +294,10 @@ def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: objec
         raise InputError(f"its items are not those that were asked: {reason}", file=file)
 
 
-def without_secrets(address: str) -> str:
-    """Return an address without what may be a key: the user, and all values of the query but the API's version.
-
-    Example:
-        >>> without_secrets("https://me:secret@host/v1?api-key=sk-1&api-version=2")
-        'https://***@host/v1?api-key=***&api-version=2'
-    """
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    query = re.sub(r"(?<![^&])(?!api-version=)([^&=]*=)[^&]*", r"\1***", parts.query)
-    return urlunsplit(parts._replace(netloc=f"{_HIDDEN if user else ''}{at}{host}", query=query))
-
-
 def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:
     free = {"samples", "limit", "hashes", "data", "title"}
     before, now = (
-        {key: value for key, value in asdict(record).items() if key not in free} for record in (old, new)
+        {key: value for key, value in record.to_json().items() if key not in free} for record in (old, new)
     )
     differences = _differences(before, now)
     if new.samples < old.samples:

@@ -336,10 +336,11 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
     try:
         asked = asked_datasets(sources, options.settings, backend.abilities, media)
         record = RunRecord(
+            format="merilo run 1",
             model=AskedModel(
                 name=backend.model,
                 backend=backend.name,
-                args=hidden_args(options.model_args),
+                args=dict(options.model_args),
                 builtin=backend.abilities.builtin,
             ),
             settings=options.settings,

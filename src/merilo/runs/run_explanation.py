@@ -19,7 +19,7 @@ from merilo.models.asked_datasets import AskedDataset, asked_datasets
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
 from merilo.models.reply_answers import ExtractedAnswer, read_reply, value_of
-from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
+from merilo.models.run_folder import DatasetRecord, RunRecord, read_record
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.model_run import rendered
 from merilo.runs.scores import source_of
@@ -30,30 +30,34 @@ _REPLY = ("text", "thought", "finish", "loglikelihoods", "error")
 
 
 @dataclass(frozen=True, slots=True)
-class SampleExplanation:
-    """The explanation of one answer.
+class AnswerExplanation:
+    """The explanation of one answer to an item.
 
     Attributes:
-        sample: the number of the answer.
-        request: what the model was sent; `None` if it cannot be rendered again.
+        title: the title of the dataset.
+        request: what the model was sent; it names the item and the sample.
         reply: what came back.
         extracted: the answer, with the rule that found it.
         judgements: how each metric judges it.
         reason: why it is not scored.
+        several: whether the item has several answers.
     """
 
-    sample: int
-    request: Request | None
+    title: str
+    request: Request
     reply: ModelReply
     extracted: ExtractedAnswer
-    judgements: tuple[Judgement, ...] = ()
-    reason: str = ""
+    judgements: tuple[Judgement, ...]
+    reason: str
+    several: bool
 
     def to_dict(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
         return {
-            "sample": self.sample,
-            "request": None if self.request is None else rendered(self.request),
+            "dataset": self.request.dataset,
+            "item": str(self.request.item),
+            "sample": self.request.sample,
+            "request": rendered(self.request),
             "reply": {name: to_jsonable_python(getattr(self.reply, name)) for name in _REPLY},
             "answer": self.extracted.answer,
             "outcome": self.extracted.outcome,
@@ -63,39 +67,14 @@ class SampleExplanation:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ItemExplanation:
-    """The explanation of an item.
-
-    Attributes:
-        dataset: the dataset's name.
-        title: its title.
-        item: the item's id.
-        samples: the answers.
-    """
-
-    dataset: str
-    title: str
-    item: str
-    samples: tuple[SampleExplanation, ...]
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the explanation as JSON."""
-        return {
-            "dataset": self.dataset,
-            "item": self.item,
-            "samples": [sample.to_dict() for sample in self.samples],
-        }
-
-
 def explain_item(
-    run: Path, item: str, *, data: Path | None = None, rater: Rater | None = None
-) -> ItemExplanation:
-    """Explain the answers to an item of a run.
+    run: Path, name: str, *, data: Path | None = None, rater: Rater | None = None
+) -> list[AnswerExplanation]:
+    """Explain the answers to an item of a run, one for each sample.
 
     Args:
         run: the run's folder.
-        item: the item's id; `DATASET:ID` if several datasets have an item of this id.
+        name: the item's id; `DATASET:ID` if several datasets have an item of this id.
         data: a folder with the items, if they are no longer where they were.
         rater: the classifiers of the metric J.
 
@@ -103,18 +82,27 @@ def explain_item(
         UsageError: no dataset of the run has such an item, several have, or it has no reply yet.
         InputError: the items or the log cannot be read.
     """
-    folder = read_run(run)
-    name, number = _find(folder.record, item)
-    record = folder.record.datasets[name]
-    asked = _asked_again(folder.record, record, data)
-    by_id = {str(own_item.id): own_item for own_item in asked.split}
-    table = read_log(log_path(run, name))
-    replies = {(row["item"], row["sample"]): reply_of(row) for row in table.iter_rows(named=True)}
-    samples = sorted(sample for name_of_item, sample in replies if name_of_item == number)
+    record = read_record(run)
+    dataset, number = _find(record, name)
+    asked = _asked_again(record, record.datasets[dataset], data)
+    item = next(item for item in asked.split if str(item.id) == number)
+    replies = {
+        (row["item"], row["sample"]): reply_of(row)
+        for row in read_log(log_path(run, dataset)).iter_rows(named=True)
+    }
+    samples = sorted(sample for of_item, sample in replies if of_item == number)
     if not samples:
-        raise UsageError(f"item {number} of {record.title} has no reply yet")
-    explanations = tuple(_explained(asked, by_id[number], sample, replies, rater) for sample in samples)
-    return ItemExplanation(name, record.title, number, explanations)
+        raise UsageError(f"item {number} of {asked.declared.title} has no reply yet")
+    explanations, several = [], len(samples) > 1
+    for sample in samples:
+        reply = replies[number, sample]
+        extracted = read_reply(asked.declared, item, reply, record.settings.manner)
+        request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
+        judgements, reason = _judged(asked.declared, item, extracted, rater)
+        explanations.append(
+            AnswerExplanation(asked.declared.title, request, reply, extracted, judgements, reason, several)
+        )
+    return explanations
 
 
 def _find(record: RunRecord, item: str) -> tuple[str, str]:
@@ -145,35 +133,14 @@ def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -
     return asked
 
 
-def _explained(
-    asked: AskedDataset,
-    item: Item,
-    sample: int,
-    replies: dict[tuple[str, int], ModelReply],
-    rater: Rater | None,
-) -> SampleExplanation:
-    declared = asked.declared
-    reply = replies[str(item.id), sample]
-    extracted = read_reply(declared, item, reply, asked.prompter.settings.manner)
-    request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
-    judgements, reason = _judged(declared, item, extracted, rater)
-    return SampleExplanation(sample, request, reply, extracted, judgements, reason)
-
-
 def _earlier(
     asked: AskedDataset, item: Item, sample: int, replies: dict[tuple[str, int], ModelReply]
 ) -> Sequence[EarlierTurn]:
     if not asked.is_dialogue:
         return ()
     turns = next(turns for turns in asked.split.dialogues() if item in turns)
-    before = turns[: turns.index(item)]
-    manner = asked.prompter.reads_turns_like
-    read = (
-        (turn, read_reply(asked.declared, turn, replies[str(turn.id), sample], manner))
-        for turn in before
-        if (str(turn.id), sample) in replies
-    )
-    return [(turn, extracted.answer if extracted.outcome == "answered" else None) for turn, extracted in read]
+    before = [turn for turn in turns[: turns.index(item)] if (str(turn.id), sample) in replies]
+    return [asked.earlier_turn(turn, replies[str(turn.id), sample]) for turn in before]
 
 
 def _judged(

@@ -26,7 +26,6 @@ from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
 from merilo.models.replies import replies_of_run, replies_of_table
 from merilo.models.reply_answers import (
     ItemAnswers,
-    Outcomes,
     answers_in,
     answers_of_table,
     by_id,
@@ -167,7 +166,7 @@ class ScoreResult:
         }
         if source:
             counted: dict[str, Json] = {
-                "outcomes": {**self.answers.outcomes.counts},
+                "outcomes": {**self.answers.outcomes},
                 "rules": {**self.answers.rules},
             }
             content["log"] = {**source.to_json(), **counted}
@@ -376,11 +375,6 @@ class DatasetRun:
     refused: int = 0
 
     @property
-    def outcomes(self) -> Outcomes:
-        """What became of the requests."""
-        return self.answers.outcomes
-
-    @property
     def metrics(self) -> dict[str, Score]:
         """The metrics by name, the main ones first."""
         return {} if self.scores is None else self.scores.all()
@@ -397,7 +391,7 @@ class DatasetRun:
     @property
     def is_complete(self) -> bool:
         """Whether every item has an answer or an outcome other than a failed request."""
-        return self.outcomes.missing <= 0 and not self.outcomes.counts.get("failed")
+        return self.answers.missing <= 0 and not self.answers.failed
 
     def to_dict(self) -> dict[str, Json]:
         """Return the run on this dataset as JSON."""
@@ -409,7 +403,7 @@ class DatasetRun:
             "mode": self.record.mode,
             "prompts": self.record.prompts,
             "shots": self.record.shots,
-            "outcomes": self.outcomes.to_dict(),
+            "outcomes": {**self.answers.all_outcomes},
             "unanswered": [
                 {
                     "item": request.item,
@@ -493,7 +487,7 @@ class RunResult:
             ]
             scores = listed(figures) or for_library(dataset.reason)
             lines.append(
-                f"{dataset.declared.title}: " + "; ".join(filter(None, [scores, str(dataset.outcomes)]))
+                f"{dataset.declared.title}: " + "; ".join(filter(None, [scores, dataset.answers.absences]))
             )
         return "\n".join(lines)
 

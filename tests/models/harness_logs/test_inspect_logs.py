@@ -30,7 +30,7 @@ def test_outcomes_are_counted(tmp_path: Path) -> None:
         inspect_sample("6", "не знаю, что и сказать"),
     ]
     found = scored(inspect_log(tmp_path / "log.json", samples))
-    counts = found.answers.outcomes.counts
+    counts = found.answers.outcomes
     assert counts["failed"] == counts["truncated"] == counts["empty"] == 1
     assert counts["refused"] >= 1
     assert found.unanswered == (4, 7, 8)
@@ -77,7 +77,7 @@ def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     failed = sample(item, "", epoch=2, error={"message": "boom", "traceback": ""})
     found = scored(inspect_log(tmp_path / "log.json", [first, failed], status="error"))
     assert [(row.item, row.answer) for row in found.answers.rows] == [("1", "1")]
-    assert found.answers.outcomes.counts == {"answered": 1, "failed": 1}
+    assert found.answers.outcomes == {"answered": 1, "failed": 1}
     assert any("ended with the status 'error'" in note for note in found.answers.source.notes)
 
 

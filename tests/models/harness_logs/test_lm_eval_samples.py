@@ -25,7 +25,7 @@ def test_equal_loglikelihoods_give_no_answer_and_are_counted(tmp_path: Path) -> 
         scored(log, "parus")
     found = score(log, dataset="parus", data=data_of("parus", tmp_path), force=True)
     assert found.metrics["acc"].value == 0
-    assert found.answers.outcomes.counts == {"unreadable": len(items)}
+    assert found.answers.outcomes == {"unreadable": len(items)}
     assert f"warning: {len(items)} of {len(items)} answers cannot be read" in repr(found)
     assert found.to_dict()["warnings"] == [*found.warnings]
 
@@ -125,7 +125,7 @@ def test_repeats_are_samples_and_the_score_is_the_mean_over_all(tmp_path: Path) 
     rows = [lm_eval_text(at, "parus", item, str(item.outputs), "3", "") for at, item in enumerate(items)]
     found = scored(written(tmp_path / "s.jsonl", rows), "parus")
     assert (found.metrics["acc"].value, found.metrics["acc"].n) == (pytest.approx(1 / 3), 24)
-    assert found.answers.outcomes.counts == {"answered": 8, "unreadable": 8, "empty": 8}
+    assert found.answers.outcomes == {"answered": 8, "unreadable": 8, "empty": 8}
 
 
 def test_the_first_versions_wrote_lists_and_numbers(tmp_path: Path) -> None:
