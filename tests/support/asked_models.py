@@ -28,7 +28,7 @@ def ask(
     """Open a backend, ask it, and close it; without requests it is asked one."""
 
     async def run() -> list[ModelReply]:
-        backend = open_backend(name, arguments, media_folder=media_folder)
+        backend = open_backend(name, arguments, media={"bps": media_folder} if media_folder else {})
         try:
             return list(await backend.ask(requests or [request("Is it so?")]))
         finally:

@@ -128,12 +128,12 @@ def _not_computed(title: str, scores: Scores) -> Iterator[str]:
 def plan_parts(plan: RunPlan) -> Iterator[Part]:
     """Yield the first request of each dataset as it is rendered, and the estimates."""
     for dataset in plan.datasets.values():
-        for request in dataset.requests[:1]:
+        for request in dataset.rendered[:1]:
             yield f"=== {dataset.title}, item {request.item} ==="
             yield _prompt(request)
     rows = (
         (
-            *(dataset.title, dataset.items, dataset.count),
+            *(dataset.title, dataset.items, dataset.requests),
             *(f"~{dataset.prompt_tokens}", f"≤{dataset.completion_tokens}", number(dataset.usd, ".4f")),
         )
         for dataset in plan.datasets.values()

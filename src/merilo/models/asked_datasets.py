@@ -85,7 +85,6 @@ class AskedDataset:
         split: the items that are asked, in order.
         shots: the solved items that shots are taken from.
         refused: items that the backend cannot be asked, because it takes no such media.
-        media_below: the folder of the items' media, relative to the backend's folder of media.
     """
 
     source: ItemSource
@@ -93,7 +92,6 @@ class AskedDataset:
     split: Split
     shots: Sequence[Item]
     refused: tuple[ItemId, ...] = ()
-    media_below: str = ""
 
     @property
     def declared(self) -> Dataset:
@@ -132,7 +130,7 @@ class AskedDataset:
             return
         for item in self.split:
             for sample in range(1, self.samples + 1):
-                request = self._located(self.prompter.request(item, sample))
+                request = self.prompter.request(item, sample)
                 if not _is_answered(request, known):
                     yield request
 
@@ -174,23 +172,10 @@ class AskedDataset:
             hashes=item_hashes(self.split),
         )
 
-    def _located(self, request: Request) -> Request:
-        """Return a request whose media have paths relative to the backend's folder of media."""
-        if not self.media_below or not self.declared.media:
-            return request
-
-        def located(part: str | Media) -> str | Media:
-            return replace(part, path=f"{self.media_below}/{part.path}") if isinstance(part, Media) else part
-
-        messages = (
-            replace(message, parts=tuple(map(located, message.parts))) for message in request.messages
-        )
-        return replace(request, messages=tuple(messages))
-
     def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
         earlier: list[EarlierTurn] = []
         for item in turns:
-            request = self._located(self.prompter.request(item, sample, earlier))
+            request = self.prompter.request(item, sample, earlier)
             before = known[request.key[1:]] if _is_answered(request, known) else None
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":
@@ -298,10 +283,7 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
 
 
 def asked_datasets(
-    sources: Sequence[ItemSource],
-    settings: RunSettings,
-    abilities: Abilities,
-    media_folder: Path | None = None,
+    sources: Sequence[ItemSource], settings: RunSettings, abilities: Abilities
 ) -> list[AskedDataset]:
     """Make the datasets of a run as they are asked.
 
@@ -309,13 +291,12 @@ def asked_datasets(
         sources: the items.
         settings: the settings of the run.
         abilities: what the backend can do.
-        media_folder: the folder that paths of media are relative to for the backend.
 
     Raises:
         UsageError: the settings do not fit a dataset or the backend.
         DataError: a dataset has no items, or its shots are missing.
     """
-    return [_asked(source, settings, abilities, media_folder) for source in sources]
+    return [_asked(source, settings, abilities) for source in sources]
 
 
 def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Path:
@@ -354,9 +335,7 @@ def _is_baseline(folder: Path) -> bool:
     return (folder / _BASELINE_RECORD).is_file()
 
 
-def _asked(
-    source: ItemSource, settings: RunSettings, abilities: Abilities, media_folder: Path | None
-) -> AskedDataset:
+def _asked(source: ItemSource, settings: RunSettings, abilities: Abilities) -> AskedDataset:
     declared = source.declared
     if not len(source.split):
         raise InputError(f"has no items of {declared.title}", file=source.file)
@@ -375,13 +354,6 @@ def _asked(
         way = argument("mode", "generate", given="generate")
         raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
     split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
-    below = _below(source.file.parent, media_folder) if media_folder and declared.media else ""
-    asked = AskedDataset(source, prompter, split, shots, refused, below)
+    asked = AskedDataset(source, prompter, split, shots, refused)
     asked.refuse_blind()
     return asked
-
-
-def _below(folder: Path, media_folder: Path) -> str:
-    """Return a folder relative to the backend's folder of media; empty if they are the same."""
-    inner = shown(folder.resolve().relative_to(media_folder.resolve()))
-    return "" if inner == "." else inner

@@ -95,21 +95,15 @@ class Request:
     @cached_property
     def sha256(self) -> str:
         """The hash of everything that the model is sent, without the names of dataset, item and sample."""
-        content = [
+        messages = [
             [
-                [
-                    message.role,
-                    [part if isinstance(part, str) else [part.field, part.path] for part in message.parts],
-                ]
-                for message in self.messages
-            ],
-            self.prompt,
-            self.choices,
-            self.stop,
-            self.max_tokens,
-            self.temperature,
-            self.seed,
+                message.role,
+                [part if isinstance(part, str) else [part.field, part.path] for part in message.parts],
+            ]
+            for message in self.messages
         ]
+        asked = [self.prompt, self.choices, self.stop, self.max_tokens, self.temperature, self.seed]
+        content = [messages, *asked]
         return sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -443,8 +443,7 @@ def _conditional(asked: Sequence[tuple[str, Json]]) -> int:
     half = len(asked) // 2
     first, second = asked[:half], asked[half:]
     repeated = half > 1 and [more for _, more in first] == [more for _, more in second]
-    alone = repeated and len({context for context, _ in second}) == 1 and second[0][0] != first[0][0]
-    return half if alone else len(asked)
+    return half if repeated and second[0][0] != first[0][0] else len(asked)
 
 
 #: Larger archives, and archives that were packed more tightly, are refused: each sample is unpacked in memory.

@@ -45,7 +45,7 @@ from merilo.models.log_formats import (
     open_log,
     texts_of,
 )
-from merilo.models.run_log import log_path, read_log
+from merilo.models.run_log import log_path, log_schema, read_log
 from merilo.strict_json import parse_json
 from merilo.text import Text
 from merilo.wording import listed, shortened, shown
@@ -92,18 +92,13 @@ def schema() -> dict[str, pl.DataType | type[pl.DataType]]:
     """
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    text = pl.String()
-    choice = pl.Struct({"name": text, "text": text, "label": text})
+    own = log_schema()
+    choice = pl.Struct(dict.fromkeys(SeenChoice._fields, pl.String()))
     return {
-        "item": text,
-        "sample": pl.Int64(),
-        **dict.fromkeys(("text", "finish", "error"), text),
-        "loglikelihoods": pl.List(pl.Float64()),
+        **{name: own[name] for name in ("item", "sample", *_OF_REPLY, "loglikelihoods")},
         "choices": pl.List(choice),
         "row": pl.Int64(),
-        "model": text,
         "usd": pl.Float64(),
-        **dict.fromkeys(TOKENS, pl.Int64()),
     }
 
 

@@ -443,7 +443,7 @@ class ItemAnswers:
         yield from source.notes
 
     def warnings(self, most: int = 5) -> list[str]:
-        """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
+        """Return a sentence if many replies were cut, and for each reason why requests have no reply.
 
         Args:
             most: how many items and reasons are named.
@@ -460,20 +460,14 @@ class ItemAnswers:
                 f"{title}: {self.cut} of {self.replies} replies ({self.cut / self.replies:.0%}) were cut at the limit "
                 f"of tokens{after}{thought}: ask with a larger limit in another folder ({more})"
             )
-        failed: dict[str, list[str]] = {}
+        items_of: dict[tuple[str, str], list[str]] = {}
         for request in self.unanswered:
-            if request.outcome == "failed":
-                failed.setdefault(request.rule or "no reason given", []).append(request.item)
-        for reason, items in sorted(failed.items(), key=lambda pair: -len(pair[1]))[:most]:
-            named = listed(list(dict.fromkeys(items)), most)
-            sentences.append(f"{title}: {len(items)} failed: {shortened(reason, 200)} (items: {named})")
-        if long := [request for request in self.unanswered if request.outcome == "too_long"]:
-            named_items = [
-                f"{request.item} ({shortened(request.rule, 200)})" if request.rule else request.item
-                for request in long
-            ]
-            named = listed(named_items, most)
-            sentences.append(f"{title}: {len(long)} too long for the model's context: items {named}")
+            items_of.setdefault((request.outcome, request.rule), []).append(request.item)
+        for (outcome, reason), items in sorted(items_of.items(), key=lambda pair: -len(pair[1]))[:most]:
+            what = "failed" if outcome == "failed" else "too long for the model's context"
+            named = listed([*dict.fromkeys(items)], most)
+            why = shortened(reason or "no reason given", 200)
+            sentences.append(f"{title}: {len(items)} {what}: {why} (items: {named})")
         return sentences
 
 

@@ -13,10 +13,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_args
 
 from merilo.errors import InputError, OutputError
 from merilo.models.asking import Finish, ModelReply, Request
@@ -43,8 +43,7 @@ _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), al
 _REPLY_FIELDS: Final = tuple(field.name for field in fields(ModelReply))
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(NamedTuple):
     """What an earlier command of the same run received for a request.
 
     Attributes:
@@ -54,25 +53,6 @@ class Earlier:
 
     request: str
     reply: ModelReply | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CutLine:
-    """An incomplete last line of a log.
-
-    Attributes:
-        log: the log.
-        length: the length of the line in bytes.
-        kept: the file to which the line was moved; `None` if it was only left out.
-    """
-
-    log: Path
-    length: int
-    kept: Path | None = None
-
-    def __str__(self) -> str:
-        fate = f"it is now in {self.kept.name}" if self.kept else "it is left out"
-        return f"{self.log}: the last line is cut off after {self.length} bytes; {fate}"
 
 
 def log_path(run: Path, dataset: str) -> Path:
@@ -87,7 +67,7 @@ class RunLog:
         run: the run's folder.
 
     Attributes:
-        cut: the incomplete lines that were found when logs were opened.
+        cut: a sentence for each incomplete line that was found when logs were opened.
         unsynced: how many records were appended since the last `sync`.
     """
 
@@ -95,7 +75,7 @@ class RunLog:
         self._run = run
         self._files: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
-        self.cut: list[CutLine] = []
+        self.cut: list[str] = []
         self.unsynced = 0
 
     def earlier(self, dataset: str, *, replies: bool = False) -> dict[tuple[str, int], Earlier]:
@@ -195,7 +175,11 @@ class RunLog:
             self._files[dataset] = file
             size, whole = os.fstat(file).st_size, whole_length(file)
             if whole < size:
-                self.cut.append(_move_aside(path, file, whole, size))
+                kept = path.with_suffix(_CUT)
+                with kept.open("ab") as stream:
+                    stream.write(os.pread(file, size - whole, whole) + b"\n")
+                os.ftruncate(file, whole)
+                self.cut.append(f"{_cut_off(path, size - whole)}; it is now in {kept.name}")
         except OSError as error:
             raise self._refusal(dataset, error) from error
         self._sizes[dataset] = whole
@@ -272,35 +256,36 @@ def read_log(path: Path, columns: tuple[str, ...] = (), *, latest: bool = True) 
             the next command.
 
     Returns:
-        A row for each record, in the order of the log: the columns of `_schema`.
+        A row for each record, in the order of the log: the columns of `log_schema`.
 
     Raises:
         InputError: the file cannot be read, or a line is not a record of this version; the message names the line.
     """
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    schema = {name: kind for name, kind in _schema().items() if not columns or name in columns}
+    schema = {name: kind for name, kind in log_schema().items() if not columns or name in columns}
     content = _whole(path)
-    if not content:
-        return pl.DataFrame(schema=schema)
     try:
-        table = pl.read_ndjson(content, schema=schema)
+        table = pl.read_ndjson(content, schema=schema) if content else pl.DataFrame(schema=schema)
     except pl.exceptions.PolarsError:
         raise _bad_line(content, path) from None
-    keys = ["item", "sample"]
-    if table.select(pl.any_horizontal(pl.col(keys).is_null().any())).item():
+    if table["item"].has_nulls() or table["sample"].has_nulls():
         raise _bad_line(content, path)
-    return table.unique(keys, keep="last", maintain_order=True) if latest else table
+    return table.unique(["item", "sample"], keep="last", maintain_order=True) if latest else table
 
 
-def cut_line(path: Path) -> CutLine | None:
-    """Find the incomplete last line of a log; `None` if the log is complete or does not exist."""
+def cut_line(path: Path) -> str:
+    """Return a sentence on the incomplete last line of a log; nothing if the log is complete or does not exist."""
     try:
         with path.open("rb") as stream:
             size, whole = os.fstat(stream.fileno()).st_size, whole_length(stream.fileno())
     except OSError:
-        return None
-    return CutLine(path, size - whole) if whole < size else None
+        return ""
+    return f"{_cut_off(path, size - whole)}; it is left out" if whole < size else ""
+
+
+def _cut_off(path: Path, length: int) -> str:
+    return f"{path}: the last line is cut off after {length} bytes"
 
 
 def whole_length(file: int) -> int:
@@ -315,16 +300,7 @@ def whole_length(file: int) -> int:
     return 0
 
 
-def _move_aside(path: Path, file: int, whole: int, size: int) -> CutLine:
-    """Move the incomplete last line of a log to a file beside it."""
-    moved_to = path.with_suffix(_CUT)
-    with moved_to.open("ab") as stream:
-        stream.write(os.pread(file, size - whole, whole) + b"\n")
-    os.ftruncate(file, whole)
-    return CutLine(path, size - whole, moved_to)
-
-
-def _schema() -> dict[str, pl.DataType | type[pl.DataType]]:
+def log_schema() -> dict[str, pl.DataType | type[pl.DataType]]:
     """Return the columns of a log with their types."""
     import polars as pl  # noqa: PLC0415 - takes half a second
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from pydantic_core import to_jsonable_python
 
 from merilo.errors import MissingPartError
 from merilo.files import sha256
@@ -85,44 +86,34 @@ class RunOptions:
         return None if self.settings.prices is None else Price(*self.settings.prices)
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetPlan:
+class DatasetPlan(NamedTuple):
     """The requests of one dataset.
 
     Attributes:
         title: the dataset's title.
         items: items that are asked.
         samples: answers to each item.
-        requests: the request of each item.
         prompt_tokens: the estimated tokens of all requests. Earlier turns of dialogues are not part of it.
         completion_tokens: the most tokens of all answers.
         usd: the most that the dataset is expected to cost; `None` without a price.
-        refused: items that the backend cannot be asked.
+        requests: how many requests are sent.
+        refused_media: items that the backend cannot be asked.
+        rendered: the request of each item.
     """
 
     title: str
     items: int
     samples: int
-    requests: tuple[Request, ...]
     prompt_tokens: int
     completion_tokens: int
     usd: float | None
-    refused: int = 0
-
-    @property
-    def count(self) -> int:
-        """How many requests are sent."""
-        return self.items * self.samples
+    requests: int
+    refused_media: int
+    rendered: tuple[Request, ...]
 
     def to_dict(self) -> dict[str, Json]:
         """Return the plan of the dataset as JSON."""
-        names = ("title", "items", "samples", "prompt_tokens", "completion_tokens", "usd")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "requests": self.count,
-            "refused_media": self.refused,
-            "rendered": [rendered(request) for request in self.requests],
-        }
+        return self._asdict() | {"rendered": [rendered(request) for request in self.rendered]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,33 +153,22 @@ def rendered(request: Request) -> dict[str, Json]:
     else:
         content["prompt"] = request.prompt
     if request.choices:
-        content["choices"] = list(request.choices)
-        return content
-    return content | {
-        "stop": list(request.stop),
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        "seed": request.seed,
-    }
+        return content | {"choices": list(request.choices)}
+    names = ("stop", "max_tokens", "temperature", "seed")
+    return content | {name: to_jsonable_python(getattr(request, name)) for name in names}
 
 
 def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
     requests = tuple(asked.first_requests())
-    times = asked.samples
-    prompt = sum(estimated_tokens(request) * max(1, len(request.choices)) for request in requests) * times
-    completion = sum(
-        len(request.choices) if request.choices else request.max_tokens or UNLIMITED_TOKENS
-        for request in requests
-    )
+    prompt = completion = 0
+    for request in requests:
+        compared = len(request.choices)
+        prompt += estimated_tokens(request) * max(1, compared) * asked.samples
+        completion += (compared or request.max_tokens or UNLIMITED_TOKENS) * asked.samples
+    usd = None if price is None else price.of(prompt, completion)
+    items, refused = len(asked.split), len(asked.refused)
     return DatasetPlan(
-        asked.declared.title,
-        len(asked.split),
-        times,
-        requests,
-        prompt,
-        completion * times,
-        None if price is None else price.of(prompt, completion * times),
-        len(asked.refused),
+        asked.declared.title, items, asked.samples, prompt, completion, usd, asked.count, refused, requests
     )
 
 
@@ -320,21 +300,18 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         sources = item_sources(options.datasets, options.data)
     else:
         sources = [study_source(options.study, options.datasets)]
-    folders = [str(source.file.parent.resolve()) for source in sources if source.declared.media]
-    media = options.data or (Path(os.path.commonpath(folders)) if folders else None)
-    media = media.parent if media is not None and media.is_file() else media
     if isinstance(options.model, str):
         backend = open_model(
             options.model,
             options.model_args,
             options.settings,
             [_material(source, options.settings) for source in sources],
-            media,
+            {source.declared.name: source.file.parent for source in sources},
         )
     else:
         backend = options.model
     try:
-        asked = asked_datasets(sources, options.settings, backend.abilities, media)
+        asked = asked_datasets(sources, options.settings, backend.abilities)
         record = RunRecord(
             format="merilo run 1",
             model=AskedModel(
@@ -374,14 +351,6 @@ def _say_new_address(record: RunRecord, say: Callable[[str], None]) -> None:
         say(f"resuming at {addresses[1]}; the command before asked {addresses[0]}")
 
 
-def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
-    """Check a backend's log-likelihoods before they are trusted."""
-    if prepared.record.model.builtin or not isinstance(prepared.options.model, str):
-        return
-    if any(dataset.mode == "loglikelihood" for dataset in prepared.record.datasets.values()):
-        loop(self_check(prepared.backend))
-
-
 def _ask(
     prepared: _Prepared, log: RunLog, loop: RunInLoop, watch: AskWatch, say: Callable[[str], None]
 ) -> Progress:
@@ -397,8 +366,9 @@ def _ask(
         sources.append(dataset.requests(known))
     for cut in log.cut:
         say(f"{cut}; its request is asked again")
-    if left:
-        _check_likelihoods(prepared, loop)
+    compared = any(dataset.mode == "loglikelihood" for dataset in prepared.record.datasets.values())
+    if left and compared and isinstance(prepared.options.model, str) and not prepared.record.model.builtin:
+        loop(self_check(prepared.backend))
     options, limits = prepared.options, prepared.options.settings
     budget = RunBudget(options.price, max_usd=limits.max_usd, usd=usd)
     everything = chain.from_iterable(sources)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from pydantic_core import to_jsonable_python
@@ -46,7 +47,7 @@ from merilo.wording import choices, listed, shown
 Answers = str | Path | Frame | Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ScoreResult:
     """The scores of a set of answers.
 
@@ -68,35 +69,37 @@ class ScoreResult:
 
     @property
     def dataset(self) -> str:
-        """Return the dataset's name."""
+        """The dataset's name."""
         return self.answers.declared.name
 
     @property
     def items(self) -> int:
-        """Return how many items the dataset has."""
+        """How many items the dataset has."""
         return len(self.asked)
+
+    @cached_property
+    def _answered(self) -> set[str]:
+        return {answer.item for answer in self.answers.rows}
 
     @property
     def answered(self) -> int:
-        """Return how many of these items were answered."""
-        return len({answer.item for answer in self.answers.rows})
+        """How many of these items were answered."""
+        return len(self._answered)
 
     @property
     def unanswered(self) -> tuple[ItemId, ...]:
-        """Return the ids of items without an answer, in the order of the items."""
-        answered = {answer.item for answer in self.answers.rows}
-        return tuple(item.id for item in self.asked if str(item.id) not in answered)
+        """The ids of items without an answer, in the order of the items."""
+        return tuple(item.id for item in self.asked if str(item.id) not in self._answered)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Return the ids of answers that match no item."""
+        """The ids of answers that match no item."""
         return self.answers.unknown
 
     @property
     def clusters(self) -> int | None:
-        """Return how many clusters the answered items form; `None` if items are independent."""
-        answered = {answer.item for answer in self.answers.rows}
-        items = [item for item in self.asked if str(item.id) in answered]
+        """How many clusters the answered items form; `None` if items are independent."""
+        items = [item for item in self.asked if str(item.id) in self._answered]
         clusters = clusters_for(items, self.cluster)
         return len(set(clusters)) if clusters else None
 
@@ -396,27 +399,13 @@ class DatasetRun:
     def to_dict(self) -> dict[str, Json]:
         """Return the run on this dataset as JSON."""
         prompt, completion, thought = self.answers.tokens
+        asked = self.record.model_dump(mode="json", include={"title", "samples", "mode", "prompts", "shots"})
         return {
-            "title": self.declared.title,
+            **asked,
             "items": len(self.record.hashes),
-            "samples": self.record.samples,
-            "mode": self.record.mode,
-            "prompts": self.record.prompts,
-            "shots": self.record.shots,
             "outcomes": {**self.answers.all_outcomes},
-            "unanswered": [
-                {
-                    "item": request.item,
-                    "sample": request.sample,
-                    "outcome": request.outcome,
-                    "reason": request.rule,
-                }
-                for request in self.answers.unanswered
-            ],
-            "unreadable": [
-                {"item": answer.item, "sample": answer.sample, "reason": answer.rule}
-                for answer in self.answers.unreadable
-            ],
+            "unanswered": [_told(answer) for answer in self.answers.unanswered],
+            "unreadable": [_told(answer) for answer in self.answers.unreadable],
             "metrics": {} if self.scores is None else self.scores.to_dict(),
             "extract": self.answers.manner,
             "reason": for_library(self.reason) or None,
@@ -463,12 +452,7 @@ class RunResult:
         known = [dataset.answers.usd for dataset in self.datasets.values() if dataset.answers.usd is not None]
         return {
             "run": str(self.folder.path),
-            "model": {
-                "name": model.name,
-                "backend": model.backend,
-                "args": dict(model.args),
-                "builtin": model.builtin,
-            },
+            "model": model.to_json(),
             "complete": self.is_complete,
             "stopped": for_library(self.stopped) or None,
             "asked": self.asked,
@@ -490,6 +474,16 @@ class RunResult:
                 f"{dataset.declared.title}: " + "; ".join(filter(None, [scores, dataset.answers.absences]))
             )
         return "\n".join(lines)
+
+
+def _told(answer: ItemAnswer) -> dict[str, Json]:
+    """Return why a request has no answer, as JSON."""
+    return {
+        "item": answer.item,
+        "sample": answer.sample,
+        "outcome": answer.outcome,
+        "reason": answer.rule,
+    }
 
 
 def _counted(items: int, answers: int) -> str:
@@ -529,8 +523,7 @@ def score_run(
 
 def cut_notes(folder: RunFolder) -> tuple[str, ...]:
     """Return a sentence for each log whose last line is cut off."""
-    cuts = [cut_line(log_path(folder.path, name)) for name in folder.record.datasets]
-    return tuple(str(cut) for cut in cuts if cut is not None)
+    return tuple(filter(None, (cut_line(log_path(folder.path, name)) for name in folder.record.datasets)))
 
 
 def scored_dataset(

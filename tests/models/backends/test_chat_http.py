@@ -330,15 +330,3 @@ def test_pictures_are_sent_as_data_urls(tmp_path: Path) -> None:
     start, _, content = picture["image_url"]["url"].partition(",")
     assert start == "data:image/png;base64"
     assert b64decode(content) == PICTURE
-
-
-def test_a_picture_is_refused_by_a_sentence_where_the_backend_takes_none(tmp_path: Path) -> None:
-    shown = request("", messages=(ChatMessage("user", (Media("image", "a.png"),)),))
-    with ScriptedServer() as server:
-        reply = ask(LOCAL, arguments(server), [shown], media_folder=tmp_path)[0]
-    assert (reply.finish, reply.attempts) == ("failed", 0)
-    assert (
-        reply.error
-        == "the item shows <image>, and local-chat-completions takes no pictures (images=true if the model does)"
-    )
-    assert server.asked == []

@@ -7,7 +7,7 @@ from every import every
 
 from merilo.datasets.rendering import Media
 from merilo.errors import DataError
-from merilo.models.backends.served_models import read_picture
+from merilo.models.backends.servers import read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

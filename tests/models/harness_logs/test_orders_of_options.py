@@ -131,6 +131,17 @@ def test_every_order_of_the_options_scores_the_same(
     assert found.metrics["acc"].value == pytest.approx(1 - wrong / len(items))
 
 
+@pytest.mark.parametrize("has_options", [True, False])
+def test_a_table_without_options_says_what_its_letters_mean(has_options: bool, tmp_path: Path) -> None:
+    item = items_of(NAME)[0]
+    row = {"id": item.id, "reply": "Ответ: A"} | (
+        {"options": options_of(item, range(4))} if has_options else {}
+    )
+    scored = score(written(tmp_path / "replies.jsonl", [row]), dataset=NAME, data=data_of(NAME, tmp_path))
+    told = "1 reply does not say in which order the model saw the options, so a letter means the item's own option"
+    assert any(told in sentence for sentence in scored.warnings) != has_options
+
+
 def hidden(log: Callable[[Order, Path], Path], order: Order, folder: Path) -> Path:
     """The same log, in whose prompts the options have no letters."""
     path = log(order, folder)

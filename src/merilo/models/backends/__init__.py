@@ -36,7 +36,7 @@ def open_backend(
     name: str,
     args: Mapping[str, str],
     *,
-    media_folder: Path | None = None,
+    media: Mapping[str, Path] = MappingProxyType({}),
 ) -> ModelBackend:
     """Open a backend.
 
@@ -45,7 +45,8 @@ def open_backend(
     Args:
         name: a name of `backend_names`.
         args: its arguments, as in lm-eval's `--model_args`; see `model_arguments.parse_model_arguments`.
-        media_folder: the folder that the paths of pictures are below; without it, items with pictures are refused.
+        media: dataset -> the folder that the paths of its pictures are below; items of other datasets with pictures
+            are refused.
 
     Raises:
         UsageError: no backend of this name, or it does not take such an argument; the message offers the nearest names.
@@ -60,10 +61,10 @@ def open_backend(
     if known in LOCAL_BACKENDS:
         return open_local_model(known, args)
     if known in _CHATS:
-        return ChatCompletions(known, args, media_folder)
+        return ChatCompletions(known, args, media)
     if known in _CONTINUATIONS:
         return Completions(known, args)
-    return AnthropicChat(args, media_folder)
+    return AnthropicChat(args, media)
 
 
 def open_model(
@@ -71,7 +72,7 @@ def open_model(
     args: Mapping[str, str],
     settings: RunSettings,
     materials: Sequence[RespondentMaterial],
-    media_folder: Path | None,
+    media: Mapping[str, Path],
 ) -> ModelBackend:
     """Open a built-in respondent or a backend.
 
@@ -80,7 +81,7 @@ def open_model(
         args: the backend's arguments; built-in respondents take none.
         settings: the settings of the run, for the random seed of the built-in respondent `random`.
         materials: the datasets with their items, which built-in respondents read.
-        media_folder: the folder that paths of media are relative to.
+        media: dataset -> the folder that paths of its media are relative to.
 
     Raises:
         UsageError: there is no such backend, or it does not take an argument.
@@ -91,7 +92,7 @@ def open_model(
         if args:
             raise UsageError(f"the built-in respondent {name} takes no arguments")
         return BuiltinRespondent(name, materials, seed=settings.seed)
-    return open_backend(name, args, media_folder=media_folder)
+    return open_backend(name, args, media=media)
 
 
 #: Contexts and words after them.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import isfinite
@@ -14,9 +13,8 @@ from typing import Any, Final
 
 from pydantic import AliasPath, BaseModel, Field
 
-from merilo.datasets.rendering import Media
-from merilo.errors import BackendError, DataError
-from merilo.models.asking import FINISHES, Abilities, ChatMessage, ModelReply, Request
+from merilo.errors import BackendError
+from merilo.models.asking import FINISHES, Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import AnthropicArguments, ChatArguments, CompletionArguments
 from merilo.models.backends.servers import (
     ANTHROPIC,
@@ -32,70 +30,10 @@ from merilo.models.backends.servers import (
     server_address,
 )
 from merilo.strict_json import Json
-from merilo.wording import shortened, shown
-
-#: What files of each kind start with.
-_SIGNATURES: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-
-
-def read_picture(media: Media, folder: Path | None) -> tuple[str, str]:
-    """Read a picture below a folder.
-
-    Args:
-        media: the medium of the item.
-        folder: the folder that its path is below.
-
-    Returns:
-        Its media type, such as `image/png`, and its bytes in base64.
-
-    Raises:
-        DataError: there is no folder, no such file below it, or it is not a PNG, JPEG, GIF or WebP picture.
-    """
-    if folder is None:
-        raise DataError(f"the item shows {media}, and no folder of media is given")
-    path = folder / media.path
-    # Links are followed before the check, so that none leads out of the folder.
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"{shown(media.path)} is not below {shown(folder)}")
-    try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    for signature, kind in _SIGNATURES:
-        if content.startswith(signature):
-            return kind, b64encode(content).decode()
-    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
-        return "image/webp", b64encode(content).decode()
-    raise DataError(f"{shown(path)} is not a PNG, JPEG, GIF or WebP picture")
-
+from merilo.wording import shortened
 
 #: OpenAI's models that think take no stop strings and no sampling parameters.
 _THINKS: Final = re.compile(r"^(?:o\d|gpt-5)")
-
-
-def written(message: ChatMessage, picture: Callable[[Media], Json]) -> dict[str, Json]:
-    """Return a message as both vendors take it.
-
-    Args:
-        message: the message.
-        picture: returns a picture as a part of a message.
-
-    Raises:
-        DataError: a picture cannot be sent.
-    """
-    if all(isinstance(part, str) for part in message.parts):
-        return {"role": message.role, "content": message.text}
-    content: list[Json] = [
-        {"type": "text", "text": part} if isinstance(part, str) else picture(part) for part in message.parts
-    ]
-    return {"role": message.role, "content": content}
 
 
 class _Message(BaseModel):
@@ -117,7 +55,7 @@ class ChatCompletions(OpenAIServer):
     Args:
         name: `openai-chat-completions` or `local-chat-completions`.
         arguments: the backend's arguments.
-        media_folder: the folder that the paths of pictures are below.
+        media: dataset -> the folder that the paths of its pictures are below.
 
     Raises:
         UsageError: an argument has the wrong value.
@@ -126,34 +64,28 @@ class ChatCompletions(OpenAIServer):
 
     _form = ChatReply
 
-    def __init__(self, name: str, arguments: Mapping[str, str], media_folder: Path | None) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, str], media: Mapping[str, Path]) -> None:
         of_openai = name == "openai-chat-completions"
         args = self._args = ChatArguments.read(name, arguments, OPENAI.key)
         thinks = of_openai and bool(_THINKS.match(args.model))
-        self._images = of_openai if args.images is None else args.images
         self._stops = not thinks
         self._sampling = not thinks if args.sampling is None else args.sampling
         self._tokens_field = "max_completion_tokens" if of_openai else "max_tokens"
-        self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
         if args.reasoning_effort:
             self._extra["reasoning_effort"] = args.reasoning_effort
         if args.enable_thinking is not None:
             self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
+        images = of_openai if args.images is None else args.images
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if images else ()))
         url = server_address(args, OPENAI, "/chat/completions", own=of_openai)
-        super().__init__(name, abilities, args, vendor=OPENAI, url=url)
+        super().__init__(name, abilities, args, vendor=OPENAI, url=url, media=media)
 
     def _body(self, request: Request) -> dict[str, Json]:
-        messages: list[Json] = [written(message, self._picture) for message in request.messages]
+        messages: list[Json] = [self._message(message, request.dataset) for message in request.messages]
         return {"model": self.model, "messages": messages, **self._extra, **self._settings(request)}
 
-    def _picture(self, part: Media) -> Json:
-        if not self._images:
-            raise DataError(
-                f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
-            )
-        kind, content = read_picture(part, self._media_folder)
+    def _picture(self, kind: str, content: str) -> Json:
         return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{content}"}}
 
     def _read(self, form: ChatReply, request: Request) -> ModelReply:
@@ -189,7 +121,7 @@ class AnthropicChat(ServerBackend):
 
     Args:
         arguments: the backend's arguments.
-        media_folder: the folder that the paths of pictures are below.
+        media: dataset -> the folder that the paths of its pictures are below.
 
     Raises:
         UsageError: an argument has the wrong value.
@@ -198,9 +130,8 @@ class AnthropicChat(ServerBackend):
 
     _form = Message
 
-    def __init__(self, arguments: Mapping[str, str], media_folder: Path | None) -> None:
+    def __init__(self, arguments: Mapping[str, str], media: Mapping[str, Path]) -> None:
         args = self._args = AnthropicArguments.read("anthropic-chat", arguments, ANTHROPIC.key)
-        self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
         self._budget = args.thinking if isinstance(args.thinking, int) else 0
         if isinstance(args.thinking, int):
@@ -212,14 +143,18 @@ class AnthropicChat(ServerBackend):
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
         url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
-        super().__init__("anthropic-chat", abilities, args, vendor=ANTHROPIC, url=url)
+        super().__init__("anthropic-chat", abilities, args, vendor=ANTHROPIC, url=url, media=media)
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
         most = request.max_tokens or self._args.max_gen_toks
         body: dict[str, Json] = {
             "model": self.model,
-            "messages": [self._message(message) for message in request.messages if message.role != "system"],
+            "messages": [
+                self._message(message, request.dataset)
+                for message in request.messages
+                if message.role != "system"
+            ],
             # The API refuses a limit that the budget of thought would use up.
             "max_tokens": most if most > self._budget else most + self._budget,
             **self._extra,
@@ -232,14 +167,7 @@ class AnthropicChat(ServerBackend):
             body["temperature"] = request.temperature
         return body | self._args.added
 
-    def _message(self, message: ChatMessage) -> dict[str, Json]:
-        # The API refuses texts of white space alone.
-        parts = tuple(part for part in message.parts if not isinstance(part, str) or part.strip())
-        has_media = any(not isinstance(part, str) for part in parts)
-        return written(replace(message, parts=parts) if has_media else message, self._picture)
-
-    def _picture(self, part: Media) -> Json:
-        kind, content = read_picture(part, self._media_folder)
+    def _picture(self, kind: str, content: str) -> Json:
         return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": content}}
 
     def _read(self, form: Message, request: Request) -> ModelReply:
@@ -288,7 +216,7 @@ class Completions(OpenAIServer):
         self._tokenizer_kind = args.tokenizer_backend or ("tiktoken" if of_openai else "huggingface")
         url = server_address(args, OPENAI, "/completions", own=of_openai)
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-        super().__init__(name, abilities, args, vendor=OPENAI, url=url)
+        super().__init__(name, abilities, args, vendor=OPENAI, url=url, media={})
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:

@@ -13,20 +13,22 @@ import re
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit, urlunsplit
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field
 
+from merilo.datasets.rendering import Media
 from merilo.errors import BackendError, DataError, MissingPartError, UsageError, argument
-from merilo.models.asking import FINISHES, Abilities, ModelReply, Request
+from merilo.models.asking import FINISHES, Abilities, ChatMessage, ModelReply, Request
 from merilo.models.backends.model_arguments import ChatArguments, CompletionArguments, ServerArguments
 from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
-from merilo.wording import shortened
+from merilo.wording import shortened, shown
 
 #: If a server asks for a longer wait than the SDKs keep to, the run ends; the same command resumes it later.
 LONGEST_RETRY_AFTER: Final = 120
@@ -167,6 +169,48 @@ def server_address(args: ServerArguments, vendor: Vendor, path: str, *, own: boo
     return urlunsplit(parts._replace(path=base + path, fragment=""))
 
 
+#: What files of each kind start with.
+_SIGNATURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def read_picture(media: Media, folder: Path | None) -> tuple[str, str]:
+    """Read a picture below a folder.
+
+    Args:
+        media: the medium of the item.
+        folder: the folder that its path is below.
+
+    Returns:
+        Its media type, such as `image/png`, and its bytes in base64.
+
+    Raises:
+        DataError: there is no folder, no such file below it, or it is not a PNG, JPEG, GIF or WebP picture.
+    """
+    if folder is None:
+        raise DataError(f"the item shows {media}, and no folder of media is given")
+    path = folder / media.path
+    # Links are followed before the check, so that none leads out of the folder.
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{shown(media.path)} is not below {shown(folder)}")
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    for signature, kind in _SIGNATURES:
+        if content.startswith(signature):
+            return kind, b64encode(content).decode()
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "image/webp", b64encode(content).decode()
+    raise DataError(f"{shown(path)} is not a PNG, JPEG, GIF or WebP picture")
+
+
 class ServerBackend(ABC):
     """A backend whose requests go to one server, one in a call; subclasses answer one request.
 
@@ -176,6 +220,7 @@ class ServerBackend(ABC):
         args: its arguments.
         vendor: whose SDK connects to it.
         url: the address that requests are sent to.
+        media: dataset -> the folder that the paths of its pictures are below.
 
     Raises:
         MissingPartError: the extra `models` is not installed.
@@ -185,7 +230,14 @@ class ServerBackend(ABC):
     _form: ClassVar[type[ServerReply]]
 
     def __init__(
-        self, name: str, abilities: Abilities, args: ServerArguments, *, vendor: Vendor, url: str
+        self,
+        name: str,
+        abilities: Abilities,
+        args: ServerArguments,
+        *,
+        vendor: Vendor,
+        url: str,
+        media: Mapping[str, Path],
     ) -> None:
         try:
             self._sdk: Any = import_module(vendor.name)
@@ -193,7 +245,7 @@ class ServerBackend(ABC):
             raise missing_models_extra(error, "a model behind a server") from error
         self.name, self.model, self.abilities = name, args.model, abilities
         self.concurrency = args.num_concurrent
-        self._vendor, self._address = vendor, without_secrets(url)
+        self._vendor, self._address, self._media = vendor, without_secrets(url), media
         parts = urlsplit(url)
         user, _, host = parts.netloc.rpartition("@")
         self._url = urlunsplit(parts._replace(netloc=host))
@@ -237,6 +289,23 @@ class ServerBackend(ABC):
         except DataError as error:
             return ModelReply(finish="failed", error=str(error), attempts=0)
         return await self._reply(body, lambda form: self._read(form, request))
+
+    def _message(self, message: ChatMessage, dataset: str) -> dict[str, Json]:
+        """Return a message as both vendors take it; beside pictures, they refuse texts of white space alone."""
+        if all(isinstance(part, str) for part in message.parts):
+            return {"role": message.role, "content": message.text}
+        content: list[Json] = [
+            {"type": "text", "text": part}
+            if isinstance(part, str)
+            else self._picture(*read_picture(part, self._media.get(dataset)))
+            for part in message.parts
+            if not isinstance(part, str) or part.strip()
+        ]
+        return {"role": message.role, "content": content}
+
+    def _picture(self, kind: str, content: str) -> Json:
+        """Return a picture as a part of a message."""
+        raise NotImplementedError
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Json]:
