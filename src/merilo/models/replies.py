@@ -47,8 +47,7 @@ from merilo.models.log_formats import (
 )
 from merilo.models.run_log import log_path, log_schema, read_log
 from merilo.strict_json import parse_json
-from merilo.text import Text
-from merilo.wording import listed, shortened, shown
+from merilo.wording import counted_noun, listed, shortened, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -753,12 +752,9 @@ class LogChoices:
             )
         if self.unshown and option_fields(self.declared):
             notes.append(
-                Text(
-                    "{n:# reply does|# replies do} not say in which order the model saw the options, so a letter means "
-                    "the item's own option: if they were shuffled, give a table with a column of options (id, reply, "
-                    "options)",
-                    n=self.unshown,
-                ).en
+                f"{counted_noun(self.unshown, 'reply does', 'replies do')} not say in which order the model saw the "
+                "options, so a letter means the item's own option: if they were shuffled, give a table with a column "
+                "of options (id, reply, options)"
             )
         elif self.unconfirmed > self.unshown:
             notes.append(
