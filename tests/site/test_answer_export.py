@@ -1,6 +1,5 @@
 """The answers of the site as a table for the import, and the baseline that is made of them."""
 
-import csv
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,16 +9,14 @@ import pytest
 from study_people import of_kind
 
 from merilo.errors import UsageError
-from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import SentAnswer, ShownTask, next_task, save_answers
-from merilo.site.answer_export import COLLECTED_FIELDS, CollectedAnswers, collect_answers
+from merilo.site.answer_export import CollectedAnswers, collect_answers
 from merilo.site.author_actions import comments_table, register
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_from_platform
 from merilo.site.served_study import load_study
 from merilo.site.serving import back_up_site, read_site
 from merilo.site.state import State
-from merilo.studies.collected import import_files
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_folder import StudyFolder
 
@@ -54,26 +51,6 @@ def answered_by(
 
 def collected(folder: StudyFolder, database: str) -> CollectedAnswers:
     return collect_answers(read_site(folder.path, database=database))
-
-
-def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: str, tmp_path: Path) -> None:
-    folder = frozen()
-    answered_by(folder, database, 3)
-    made = collected(folder, database)
-    rows = list(csv.DictReader(io.StringIO(made.table)))
-    assert tuple(rows[0]) == COLLECTED_FIELDS
-    assert (made.people, set(made.left_out.values())) == (3, {0})
-    tests = {task.id for task in of_kind(folder, "test")}
-    assert sum(row["task"] in tests for row in rows) == 3 * len(tests)
-    assert {row["seconds"] for row in rows} == {"2.500"}
-    assert {float(row["reward"]) for row in rows} == {0.05}
-    assert "secret" not in made.table
-    table = tmp_path / "answers.csv"
-    table.write_text(made.table, encoding="utf-8")
-    imported = import_files(folder, [table])
-    assert imported.imports.tables["people"].answers == len(rows)
-    assert len(import_files(folder, [table]).known) == 1
-    assert study_baseline(folder.path).to_json()["metrics"]["acc"]["value"] == 1.0
 
 
 def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen, database: str) -> None:

@@ -3,23 +3,14 @@
 from pathlib import Path
 
 import pytest
-from study_people import bundled_study
+from study_people import bundled_study, frozen
 
 from merilo.errors import InputError
 from merilo.site.simulated_people import collect_from_simulated_people
-from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> StudyFolder:
-    folder = bundled_study(tmp_path / "study")
-    weights = "".join(f"{one.id},all,1\n" for one in folder.items())
-    (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-    freeze_plan(folder, day="2026-01-12", force=True)
-    return folder
-
-
-def test_the_people_answer_every_item_as_often_as_planned(study: StudyFolder) -> None:
+def test_the_people_answer_every_item_as_often_as_planned(tmp_path: Path) -> None:
+    study = frozen(bundled_study(tmp_path / "study"))
     made = collect_from_simulated_people(study.path, seed=1)
     assert made.people["done"] >= study.plan.arms["people"].overlap
     assert made.answers > len(study.items()) * study.plan.arms["people"].overlap
