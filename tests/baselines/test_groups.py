@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import merilo
+from command import done, merilo
 from exports import row, toloka, written
 
 from merilo.errors import UsageError
@@ -62,8 +62,7 @@ def study(tmp_path: Path) -> tuple[Path, Path]:
 def test_agreement_and_the_figure_are_told_for_each_domain(tmp_path: Path) -> None:
     pool, gold = study(tmp_path)
     words = ("--gold", gold, "--by", "domain", "--max-low-agreement", "1")
-    outcome = merilo("baseline", pool, *words, "--out", tmp_path / "out", "--json", "-")
-    assert outcome.status == 0, outcome.err
+    outcome = done("baseline", pool, *words, "--out", tmp_path / "out", "--json", "-")
     groups = {one["name"]: one for one in outcome.json["groups"]}
     assert list(groups) == [
         *("domain=law: acc", "domain=law: krippendorff_alpha"),

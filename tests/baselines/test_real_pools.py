@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import merilo, merilo_once
+from command import done, merilo, merilo_once
 
 import merilo as package
 
@@ -145,8 +145,7 @@ def test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones(
 
 def test_people_who_saw_the_dialogue_of_rutie_and_gold_of_every_turn(pools: Path, tmp_path: Path) -> None:
     pool = pools / "rutie" / "pool1.tsv"
-    known = merilo("baseline", pool, "--dataset", "rutie", "--out", tmp_path / "people")
-    assert known.status == 0, known.err
+    done("baseline", pool, "--dataset", "rutie", "--out", tmp_path / "people")
     consensus = pl.read_csv(tmp_path / "people" / "consensus.csv", schema_overrides={"label": pl.String})
     assert consensus.height == 430
     equal = (consensus["confidence"] * consensus["votes"]).round().value_counts(sort=True)

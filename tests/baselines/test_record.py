@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done
 from exports import small_pool, toloka, written
 
 from merilo.baselines.baseline import Baseline, read_record
@@ -16,10 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("record")
     pool = written(place / "pool.tsv", toloka(small_pool()))
     gold = written(place / "gold.csv", "question,gold\nq0,A\nq1,B\nq2,A\nq3,A\n")
-    made = merilo(
-        "baseline", pool, "--gold", gold, "--by", "question", "--aggregator", "glad", "--out", place / "out"
-    )
-    assert made.status == 0, made.err
+    done("baseline", pool, "--gold", gold, "--by", "question", "--aggregator", "glad", "--out", place / "out")
     return place / "out"
 
 

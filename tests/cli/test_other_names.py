@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from exports import written
 
 ITEMS = [f"Q{n}" for n in range(1, 7)]
@@ -45,8 +45,7 @@ def declared(**columns: str) -> None:
 
 def test_a_pool_with_the_declared_id_is_joined_by_it() -> None:
     declared(id="qid")
-    outcome = merilo("baseline", "long.csv", "--item", "qid", "--dataset", "own.yaml", "--json", "-")
-    assert outcome.status == 0, outcome.err
+    outcome = done("baseline", "long.csv", "--item", "qid", "--dataset", "own.yaml", "--json", "-")
     assert outcome.json["metrics"]["acc"]["n"] == 6
     assert "gold_joined" not in {finding["code"] for finding in outcome.json["findings"]}
     refused = merilo("baseline", "long.csv", "--item", "task_text", "--dataset", "own.yaml").complaint
@@ -61,8 +60,7 @@ def test_the_commands_that_inspect_prints_for_a_wide_file_with_gold_work(name: s
     inspecting, scoring = (shlex.split(line)[1:] for line in shown[-2:])
     assert inspecting == ["inspect", "wide.csv", "--out", "reading2.yaml"]
     assert merilo(*inspecting).status == 0
-    outcome = merilo(*scoring, "--json", "-")
-    assert outcome.status == 0, outcome.err
+    outcome = done(*scoring, "--json", "-")
     assert outcome.json["metrics"]["acc"]["n"] == 6
 
 

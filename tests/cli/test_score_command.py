@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Outcome, merilo
+from command import Outcome, done, merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, wrong_answer
 
 from merilo.datasets import dataset
@@ -162,8 +162,7 @@ def test_no_name_of_a_metric_is_cut_in_a_narrow_table(
     monkeypatch.setenv("COLUMNS", "80")
     data = write_gold(tmp_path, {"ruEthics": gold_split(dataset("ruEthics"), 30)}) / "ruethics.json"
     (tmp_path / "r.json").write_text(json.dumps({item.id: "1" for item in read_split(data).items}))
-    outcome = merilo("score", tmp_path / "r.json", "--dataset", "ruethics", "--data", data)
-    assert outcome.status == 0
+    outcome = done("score", tmp_path / "r.json", "--dataset", "ruethics", "--data", data)
     assert "correct.utilitarianism" in outcome.out
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import merilo
+from command import done, merilo
 from multi_folders import META, NAMES, multi_folder
 
 from merilo.datasets import dataset
@@ -130,10 +130,7 @@ def test_models_are_asked_several_folders_in_one_run(tmp_path: Path) -> None:
         multi_folder(name, tmp_path / name, numbered=True) for name in ("LabTabVQA", "ruHHH-Video", "AQUARIA")
     ]
     datasets = ",".join(map(str, folders))
-    ran = merilo(
-        "run", "--model", "most-frequent", "--shots", 1, "--datasets", datasets, "--out", tmp_path / "run"
-    )
-    assert ran.status == 0, ran.err
+    done("run", "--model", "most-frequent", "--shots", 1, "--datasets", datasets, "--out", tmp_path / "run")
     logs = [tmp_path / "run" / f"{folder.name.casefold()}.jsonl" for folder in folders]
     assert [len(log.read_text("utf-8").splitlines()) for log in logs] == [30, 30, 30]
 

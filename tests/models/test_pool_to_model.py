@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from command import Outcome, merilo
+from command import Outcome, done, merilo
 from every import every
 from scripted_server import MODEL, Answers, ScriptedServer
 
@@ -113,8 +113,7 @@ def test_every_item_of_a_run_is_compared_with_people(
         ]
         (tmp_path / f"{pool}.jsonl").write_text("".join(lines))
         words = ["--data", tmp_path / f"{pool}.jsonl"]
-    found = merilo("compare", base, run, *words, "--json", "-")
-    assert found.status == 0, found.err
+    found = done("compare", base, run, *words, "--json", "-")
     row = found.json["rows"][0]
     answers = map(json.loads, (run / f"{pool}.jsonl").read_text("utf-8").splitlines())
     right = sum(bool(gold[row["id"]]) and gold[row["id"]] == row["answer"] for row in answers)

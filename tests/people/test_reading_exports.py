@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import merilo
+from command import done, merilo
 from exports import row, small_pool, toloka, written
 
 import merilo as merilo_library
@@ -94,8 +94,7 @@ def test_times_and_rewards_that_are_none_are_told_and_lose_no_answer(tmp_path: P
         row("q0", "A", f"new{n}", reward=text, started="soon", submitted="later")
         for n, text in enumerate(bad)
     ]
-    outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka([*small_pool(), *rows])), "--json", "-")
-    assert outcome.status == 0
+    outcome = done("baseline", written(tmp_path / "p.tsv", toloka([*small_pool(), *rows])), "--json", "-")
     for said in (
         "p.tsv, row 27); it is treated as missing",
         "ASSIGNMENT:reward",
@@ -270,8 +269,7 @@ def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
         written(path, toloka(small_pool()))
     except OSError:
         pytest.skip("this file system wants UTF-8 names")
-    outcome = merilo("baseline", path, "--out", tmp_path / "out", "--json", "-")
-    assert outcome.status == 0
+    outcome = done("baseline", path, "--out", tmp_path / "out", "--json", "-")
     assert outcome.json["provenance"]["inputs"][0]["file"].endswith("\\xef\\xf3\\xeb.tsv")
 
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from exports import written
 from platform_files import (
     MTURK,
@@ -52,8 +52,7 @@ def test_an_older_toloka_export_has_neither_times_nor_rewards_nor_controls(tmp_p
 
 
 def test_what_an_export_lacks_is_left_out_of_the_report(tmp_path: Path) -> None:
-    outcome = merilo("baseline", old_file(tmp_path / "old.csv"), "--json", "-")
-    assert outcome.status == 0
+    outcome = done("baseline", old_file(tmp_path / "old.csv"), "--json", "-")
     assert outcome.err.count("no control items") == 1
     assert outcome.json["cost"]["total"] is None
     shown = merilo("baseline", tmp_path / "old.csv", "--details").out

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from exports import row, small_pool, toloka, written
 
 from merilo.errors import UsageError
@@ -54,8 +54,7 @@ def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
         in before.err
     )
     reading = written(tmp_path / "reading.yaml", "recode: {A6: A}\n")
-    outcome = merilo("baseline", pool, "--reading", reading, "--json", "-")
-    assert outcome.status == 0
+    outcome = done("baseline", pool, "--reading", reading, "--json", "-")
     assert "looks like" not in outcome.err
     assert outcome.json["provenance"]["command"].endswith(f"--reading {reading}")
     assert [one["file"] for one in outcome.json["provenance"]["inputs"]] == [str(pool), str(reading)]

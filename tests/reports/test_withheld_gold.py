@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from made_once import made_once
 
 import merilo as library
@@ -103,17 +103,15 @@ def base(
         for wrong in ["no0" if is_text else "B" if text == "A" else "A"]
     ]
     (folder / "robot.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in model), encoding="utf-8")
-    outcome = merilo(
+    done(
         "baseline", answers, *COLUMNS, "--dataset", folder / name, "--gold", gold_file(folder / "gold.json", golds),
         "--model", folder / "robot.jsonl", "--out", folder / "base", *options,
     )  # fmt: skip
-    assert outcome.status == 0, outcome.err
     return folder / "base"
 
 
 def report(source: Path, out: Path, *options: object) -> str:
-    outcome = merilo("report", source, "--out", out, *options)
-    assert outcome.status == 0, outcome.err
+    outcome = done("report", source, "--out", out, *options)
     return outcome.err
 
 
@@ -170,8 +168,7 @@ def test_no_byte_of_the_folder_has_a_gold_answer_that_nobody_gave(words: Path) -
 def test_the_folder_without_gold_is_verified_and_says_what_was_not_recomputed(
     words: Path, tmp_path: Path
 ) -> None:
-    outcome = merilo("verify", words, "--json", "-")
-    assert outcome.status == 0
+    outcome = done("verify", words, "--json", "-")
     assert outcome.json["verified"]
     assert {"metrics", "status"} <= set(outcome.json["not_recomputed"])
     assert not {"agreement", "cost"} & set(outcome.json["not_recomputed"])
@@ -346,11 +343,10 @@ def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Pa
     }
     for name, path in pools.items():
         fields = ("string1", "string2") if name == "lcs" else ("inputs",)
-        done = merilo(
+        done(
             "baseline", path, "--dataset", name, *(word for one in fields for word in ("--item", one)), "--annotator",
             "annotator", "--answer", "answer", "--out", tmp_path / name,
         )  # fmt: skip
-        assert done.status == 0, done.err
         said = report(tmp_path / name, tmp_path / f"{name}-hb")
         there = (tmp_path / f"{name}-hb" / "raw" / "gold.csv").exists()
         assert there == (name == "bps")
@@ -377,11 +373,10 @@ def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
         for who in ("ann", "bob", "cy", "di")
     ]
     table(tmp_path / "experts.csv", ["question", "annotator", "answer", "seconds"], answers)
-    done = merilo(
+    done(
         "baseline", tmp_path / "answers.csv", tmp_path / "experts.csv", "--arm", "files", "--dataset", tmp_path / "mine.yaml",
         "--gold", tmp_path / "gold.json", "--item", "question", "--by", "domain", "--out", tmp_path / "both",
     )  # fmt: skip
-    assert done.status == 0, done.err
     report(tmp_path / "both", tmp_path / "hb")
     for path in (tmp_path / "hb").rglob("*"):
         if path.is_file():
@@ -390,8 +385,7 @@ def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "hb" / "baseline.json").read_text(encoding="utf-8"))
     assert (content["arm"], {*content["arms"]}) == ("everybody", {"answers", "experts"})
     assert content["arms"]["experts"]["metrics"]["em"]["value"] == round(30 / ITEMS, 3)
-    verified = merilo("verify", tmp_path / "hb", "--json", "-")
-    assert verified.status == 0, verified.out
+    verified = done("verify", tmp_path / "hb", "--json", "-")
     assert "arms" in verified.json["not_recomputed"]
     run_notebook(tmp_path / "hb")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from study_people import bundled_study, frozen, study_of
 
 from merilo.datasets import dataset
@@ -24,8 +24,7 @@ from merilo.studies.study_folder import StudyFolder
 
 
 def pages_of(study: StudyFolder, out: Path, *words: object) -> list[Path]:
-    exported = merilo("study", "export", study.path, "--platform", "page", "--out", out, *words)
-    assert exported.status == 0, exported.err
+    done("study", "export", study.path, "--platform", "page", "--out", out, *words)
     return sorted(out.glob("*.html"))
 
 
@@ -257,7 +256,7 @@ def test_an_expert_gets_the_domains_in_which_they_wrote_and_no_item_of_their_own
         place.respondent in served.tasks[number].authors for place in places for number in place.tasks
     )
     # The table of the same expert has the same tasks.
-    exported = merilo(
+    done(
         "study",
         "export",
         study.path,
@@ -270,7 +269,6 @@ def test_an_expert_gets_the_domains_in_which_they_wrote_and_no_item_of_their_own
         "--out",
         tmp_path / "t",
     )
-    assert exported.status == 0, exported.err
     table = (tmp_path / "t" / "01-Anna" / "tasks.csv").read_text("utf-8-sig")
     rows = {row["task"] for row in csv.DictReader(table.splitlines())}
     assert rows == {served.tasks[number].id for number in places[0].tasks}

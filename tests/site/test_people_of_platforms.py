@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from command import merilo
+from command import done, merilo
 from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting, with_rules
 from study_people import frozen, of_kind, study_of
 
@@ -132,8 +132,7 @@ def test_whoever_ends_before_the_plans_number_of_answers_has_no_complete_part(pa
 def collected_people(folder: StudyFolder, out: Path, *words: object) -> dict[str, dict[str, str]]:
     """The rows of the table of people by their ids."""
     answers = out.with_name("answers.csv")
-    done = merilo("study", "collect", folder.path, "--out", answers, "--people", out, "--force", *words)
-    assert done.status == 0, done.err
+    done("study", "collect", folder.path, "--out", answers, "--people", out, "--force", *words)
     return {row["id"]: row for row in csv.DictReader(io.StringIO(out.read_text("utf-8")))}
 
 
@@ -164,8 +163,7 @@ def test_the_table_of_people_says_what_each_did_and_is_owed(
         worked(client, path, trained(client, path, page, known), known)
         client, page = comes("=HYPERLINK(A1)", "worker_id")
         worked(client, path, trained(client, path, page, known), known)
-    link = merilo("study", "invite", folder.path)
-    assert link.status == 0, link.err
+    done("study", "invite", folder.path)
 
     rows = collected_people(folder, people)
     assert (

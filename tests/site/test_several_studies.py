@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from command import merilo
+from command import done
 from site_in_process import hidden
 from site_process import running_site
 
@@ -111,9 +111,8 @@ def test_a_site_that_others_reach_without_https_is_warned_of(
     options: tuple[str, ...], warned: bool, frozen: Frozen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
-    done = merilo("study", "serve", frozen().path, "--port", "0", *options)
-    assert done.status == 0, done
-    assert ("without encryption" in done.err) == warned
+    outcome = done("study", "serve", frozen().path, "--port", "0", *options)
+    assert ("without encryption" in outcome.err) == warned
 
 
 def test_a_public_address_is_one_of_the_web(frozen: Frozen) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from command import merilo
+from command import done, merilo
 from every import every
 from study_people import bundled_study, frozen, of_kind, study_of
 
@@ -311,8 +311,7 @@ def sheets(tmp_path: Path) -> tuple[StudyFolder, Path]:
     controls += splits["shots"].items[1:]
     study = frozen(study_of(tmp_path / "study", items, controls, experts=True))
     out = tmp_path / "out"
-    exported = merilo("study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out)
-    assert exported.status == 0, exported.err
+    done("study", "export", study.path, "--platform", "table", "--arm", "experts", "--out", out)
     return study, out
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import done, merilo
 from study_people import NAMES, answered, bundled_study, frozen, of_kind, study_of, visits
 
 from merilo.items import Item
@@ -72,8 +72,7 @@ def test_answers_on_the_site_are_said_to_come_with_the_import(tmp_path: Path) ->
     folder = begun(tmp_path)
     assert "imported answers" not in merilo("study", "status", folder.path).err
     (folder.path / "site.db").touch()
-    told = merilo("study", "status", folder.path)
-    assert told.status == 0
+    told = done("study", "status", folder.path)
     assert (
         "these are imported answers: 'merilo study collect' and 'merilo study import' add those" in told.err
     )
@@ -81,8 +80,7 @@ def test_answers_on_the_site_are_said_to_come_with_the_import(tmp_path: Path) ->
 
 def test_the_estimate_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
     folder = begun(tmp_path)
-    hidden = merilo("study", "status", folder.path)
-    assert hidden.status == 0
+    hidden = done("study", "status", folder.path)
     assert "so far" in hidden.out
     assert "acc" not in hidden.out
     assert "estimate" not in merilo("study", "status", folder.path, "--json", "-").json
@@ -113,8 +111,7 @@ def test_a_second_answer_of_one_person_is_told_and_named_as_the_problem(tmp_path
 def test_the_whole_path_on_the_command_line(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study", page=2)
     out = tmp_path / "out"
-    exported = merilo("study", "export", folder.path, "--platform", "mturk", "--out", out, "--json", "-")
-    assert exported.status == 0
+    exported = done("study", "export", folder.path, "--platform", "mturk", "--out", out, "--json", "-")
     assert exported.json["sheets"][0]["files"] == ["tasks.csv", "layout.html"]
     assert "not frozen" in exported.err
     assert merilo("study", "export", folder.path, "--platform", "mturk", "--out", out).complaint.endswith(
