@@ -26,7 +26,7 @@ from merilo.wording import counted_noun
 if TYPE_CHECKING:
     from merilo.cli.output import Part
     from merilo.datasets.new_declaration import NewDeclaration
-    from merilo.datasets.validation.folder import ValidationReport
+    from merilo.datasets.validation.folder import Contents
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -88,7 +88,7 @@ def validate(
     return 0 if report.valid else 1
 
 
-def _report_lines(path: Path, report: ValidationReport) -> Iterator[str]:
+def _report_lines(path: Path, report: Contents) -> Iterator[str]:
     from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
 
     yield from (f"note: {note}" for note in grouped(report.notes))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from merilo.datasets import CATALOGUE
 from merilo.datasets.generators import GENERATORS, generate
-from merilo.datasets.validation import ValidationReport, Violation, validate
+from merilo.datasets.validation import Contents, Violation, validate
 from merilo.errors import InputError
 from merilo.items import Split, write_splits
 from merilo.metrics.exam import TASKS
@@ -91,7 +91,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "cities")
 
 
-def found(report: ValidationReport) -> list[tuple[str, str, str]]:
+def found(report: Contents) -> list[tuple[str, str, str]]:
     return [(problem.file, problem.path, problem.message) for problem in report.problems]
 
 

@@ -10,16 +10,16 @@ from merilo.datasets.custom import read_declaration
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.folders import META
 from merilo.datasets.own_items import own_file
-from merilo.datasets.validation.folder import OWN, Contents, ValidationReport, Violation, read_contents
+from merilo.datasets.validation.folder import OWN, Contents, Violation, read_contents
 from merilo.datasets.validation.item_rules import check_items
 from merilo.datasets.validation.metadata import check_metadata, check_readmes
 from merilo.datasets.validation.prompts import check_prompts, media_fields
 from merilo.errors import InputError
 
-__all__ = ["ValidationReport", "Violation", "validate"]
+__all__ = ["Contents", "Violation", "validate"]
 
 
-def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
+def validate(path: Path, declared: Dataset | None = None) -> Contents:
     """Check a dataset's folder, or a single file of items.
 
     Args:
@@ -44,20 +44,19 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     contents.media = media_fields(contents)
     for check in (check_metadata, check_readmes, check_prompts, check_items):
         check(contents)
-    report = contents.report
-    report.problems = sorted(set(report.problems), key=lambda problem: problem.order)
-    report.notes = sorted(set(report.notes), key=lambda note: note.order)
-    return report
+    contents.problems = sorted(set(contents.problems), key=lambda problem: problem.order)
+    contents.notes = sorted(set(contents.notes), key=lambda note: note.order)
+    return contents
 
 
 def _known(path: Path, contents: Contents) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
-        contents.report.files.append(OWN)
+        contents.files.append(OWN)
         try:
             return read_declaration(own)
         except InputError as error:
-            contents.report.wrong(OWN, "", error.message)
+            contents.wrong(OWN, "", error.message)
     named = str(contents.meta.get("dataset_name")) if contents.meta else ""
     for name in (named, path.name, path.stem, contents.root.resolve().name):
         if name.lower() in CATALOGUE:

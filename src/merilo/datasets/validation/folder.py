@@ -52,41 +52,6 @@ class Violation:
         return self.file, [(int(step), "") if step.isdecimal() else (0, step) for step in steps], self.message
 
 
-@dataclass(slots=True)
-class ValidationReport:
-    """The problems and notes found in one pass.
-
-    Attributes:
-        problems: violations of rules.
-        notes: possible mistakes that violate no rule.
-        files: the files that were read.
-        items: how many items each split holds.
-    """
-
-    problems: list[Violation] = field(default_factory=list)
-    notes: list[Violation] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    items: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def valid(self) -> bool:
-        """Whether no rule is violated."""
-        return not self.problems
-
-    def wrong(self, file: str, path: str, message: str) -> None:
-        """Add a problem."""
-        self.problems.append(Violation(file, path, message))
-
-    def note(self, file: str, path: str, message: str) -> None:
-        """Add a note."""
-        self.notes.append(Violation(file, path, message))
-
-    def unreadable(self, file: str, error: InputError) -> None:
-        """Add the problem of a file that cannot be read."""
-        row = f"row {error.place.row}" if error.place.row else ""
-        self.wrong(file, ", ".join(filter(None, (row, error.place.field))), error.message)
-
-
 def grouped(violations: Sequence[Violation]) -> list[str]:
     """Return a line for each kind of fault: its first place, and how many more places have it.
 
@@ -121,12 +86,15 @@ class LocatedItem:
 
 @dataclass(slots=True)
 class Contents:
-    """The readable contents of a dataset.
+    """The readable contents of a dataset, and the problems and notes found in one pass.
 
     Attributes:
         root: the folder; media are below its `samples/`.
         whole: whether a folder was given, not a single file.
-        report: what was found.
+        problems: violations of rules.
+        notes: possible mistakes that violate no rule.
+        files: the files that were read.
+        items: how many items each split holds.
         meta: the content of `raw_dataset_meta.json`; `None` if it is missing or not an object.
         second_form: whether a split is in the newer form, one a file.
         places: every item that could be read.
@@ -136,12 +104,33 @@ class Contents:
 
     root: Path
     whole: bool
-    report: ValidationReport = field(default_factory=ValidationReport)
+    problems: list[Violation] = field(default_factory=list)
+    notes: list[Violation] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    items: dict[str, int] = field(default_factory=dict)
     meta: Mapping[str, Json] | None = None
     second_form: bool = False
     places: list[LocatedItem] = field(default_factory=list)
     declared: Dataset | None = None
     media: frozenset[str] = frozenset()
+
+    @property
+    def valid(self) -> bool:
+        """Whether no rule is violated."""
+        return not self.problems
+
+    def wrong(self, file: str, path: str, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(Violation(file, path, message))
+
+    def note(self, file: str, path: str, message: str) -> None:
+        """Add a note."""
+        self.notes.append(Violation(file, path, message))
+
+    def unreadable(self, file: str, error: InputError) -> None:
+        """Add the problem of a file that cannot be read."""
+        row = f"row {error.place.row}" if error.place.row else ""
+        self.wrong(file, ", ".join(filter(None, (row, error.place.field))), error.message)
 
     @property
     def for_benchmark(self) -> bool:
@@ -151,23 +140,23 @@ class Contents:
         """
         return self.meta is not None or (self.declared is not None and self.declared.name in CATALOGUE)
 
-    def wrong(self, place: LocatedItem, key: str, message: str) -> None:
+    def wrong_item(self, place: LocatedItem, key: str, message: str) -> None:
         """Add a problem of an item."""
-        self.report.wrong(place.file, f"{place.path}.{key}", message)
+        self.wrong(place.file, f"{place.path}.{key}", message)
 
     def read_object(self, name: str) -> Mapping[str, Json] | None:
         """Read the object in a JSON file; faults are noted, but a missing file is not a fault."""
         file = self.root / name
         if not file.exists() and not file.is_symlink():
             return None
-        self.report.files.append(name)
+        self.files.append(name)
         try:
             content = read_json(file)
         except InputError as error:
-            self.report.unreadable(name, error)
+            self.unreadable(name, error)
             return None
         if not isinstance(content, dict):
-            self.report.wrong(name, "", "must be a JSON object")
+            self.wrong(name, "", "must be a JSON object")
             return None
         return content
 
@@ -192,8 +181,8 @@ def read_contents(path: Path, declared: Dataset | None = None) -> Contents:
     contents.meta = contents.read_object(META)
     for file in files:
         contents.places += _places(file, contents, declared)
-    if not files or (not contents.report.items and contents.report.valid):
-        contents.report.wrong("", "", _NO_ITEMS)
+    if not files or (not contents.items and contents.valid):
+        contents.wrong("", "", _NO_ITEMS)
     return contents
 
 
@@ -202,36 +191,36 @@ def _holds_items(file: Path) -> bool:
 
 
 def _places(file: Path, contents: Contents, declared: Dataset | None) -> Iterator[LocatedItem]:
-    report, name = contents.report, file.name
-    report.files.append(name)
+    name = file.name
+    contents.files.append(name)
     try:
         own = own_entries(file, declared)
         splits = raw_splits(file) if own is None else [RawSplit("test", [entry for _, entry in own])]
     except InputError as error:
         if contents.whole and file.stem.lower() not in {*SPLITS, contents.root.resolve().name.lower()}:
-            report.note(name, "", f"is not read as a file of items: {error.message}")
+            contents.note(name, "", f"is not read as a file of items: {error.message}")
         else:
-            report.unreadable(name, error)
+            contents.unreadable(name, error)
         return
     if not splits:
-        report.wrong(name, "data", "has no items")
+        contents.wrong(name, "data", "has no items")
     for raw in splits:
         contents.second_form |= raw.where == "data"
         if not isinstance(raw.entries, list):
-            report.wrong(name, raw.where, "must be a list of items")
+            contents.wrong(name, raw.where, "must be a list of items")
             continue
         entries = [*_entries(raw.entries, raw.where)]
         for where, entry in entries:
             for key, message in (faults := faults_of(entry)):
-                report.wrong(name, ".".join(filter(None, (where, key))), message)
+                contents.wrong(name, ".".join(filter(None, (where, key))), message)
             if not faults:
                 yield LocatedItem(item_of(entry, file=file, where=where), raw.name, name, where)
-            _check_keys(entry, where, name, report)
-        report.items[raw.name] = report.items.get(raw.name, 0) + len(entries)
+            _check_keys(entry, where, name, contents)
+        contents.items[raw.name] = contents.items.get(raw.name, 0) + len(entries)
         if not entries and raw.name == "test":
-            report.wrong(name, raw.where, "has no items")
+            contents.wrong(name, raw.where, "has no items")
         if 0 < sum(isinstance(entry, list) for entry in raw.entries) < len(raw.entries):
-            report.wrong(name, raw.where, "mixes dialogues (lists of items) with single items")
+            contents.wrong(name, raw.where, "mixes dialogues (lists of items) with single items")
 
 
 def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
@@ -243,11 +232,11 @@ def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
             yield f"{where}[{number}]", entry
 
 
-def _check_keys(entry: Json, where: str, file: str, report: ValidationReport) -> None:
+def _check_keys(entry: Json, where: str, file: str, contents: Contents) -> None:
     if not isinstance(entry, dict):
         return
     if "outputs" not in entry:
-        report.wrong(file, f"{where}.outputs", "is missing; in a closed test it must be present and empty")
+        contents.wrong(file, f"{where}.outputs", "is missing; in a closed test it must be present and empty")
     for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
         instead = f"put your fields under inputs, outputs or meta, or declare them in {OWN}"
-        report.note(file, f"{where}.{key}", f"is not a field of an item: {instead}")
+        contents.note(file, f"{where}.{key}", f"is not a field of an item: {instead}")

@@ -38,9 +38,9 @@ def _check_ids(contents: Contents) -> None:
     for place in contents.places:
         number = place.item.id
         if (first := seen.setdefault(str(number), place)) is not place:
-            contents.wrong(place, "meta.id", f"{number} is also the id of {first.file}, {first.path}")
+            contents.wrong_item(place, "meta.id", f"{number} is also the id of {first.file}, {first.path}")
         elif strict and not isinstance(number, int) and "id" in place.item.meta:
-            contents.wrong(place, "meta.id", f"must be a whole number, not {number!r}")
+            contents.wrong_item(place, "meta.id", f"must be a whole number, not {number!r}")
     numbers = {place.item.id: place for place in seen.values() if isinstance(place.item.id, int)}
     wanted = set(range(1, len(numbers) + 1))
     extra = numbers.keys() - wanted
@@ -50,7 +50,7 @@ def _check_ids(contents: Contents) -> None:
         are, occur = ("is", "occurs") if len(extra) == 1 else ("are", "occur")
         run = f"ids must run from 1 to {len(numbers)} through the test and the shots together"
         fault = f"{run}: {missing} {are} missing, {instead} {occur} instead"
-        contents.wrong(numbers[min(extra)], "meta.id", fault)
+        contents.wrong_item(numbers[min(extra)], "meta.id", fault)
 
 
 #: Fields that items may have in different numbers: options, and media files.
@@ -74,7 +74,7 @@ def _check_fields(contents: Contents) -> None:
     for place in places:
         shape = _shape(place.item)
         if shape != usual and (shape is None or usual is None or shape | hidden != usual | hidden):
-            contents.wrong(place, "inputs", f"must be {_named(usual)}, but is {_named(shape)}")
+            contents.wrong_item(place, "inputs", f"must be {_named(usual)}, but is {_named(shape)}")
         elif declared is None and contents.meta is not None:
             _check_options(place, contents)
 
@@ -89,7 +89,7 @@ def _check_groups(contents: Contents) -> None:
     for key, fields in named.items():
         for field in filter(None, fields):
             if all(place.item.value(field) is None for place in contents.places):
-                contents.report.wrong(OWN, key, f"no item has the field '{field}'")
+                contents.wrong(OWN, key, f"no item has the field '{field}'")
 
 
 def _check_options(place: LocatedItem, contents: Contents) -> None:
@@ -102,10 +102,10 @@ def _check_options(place: LocatedItem, contents: Contents) -> None:
         return
     if letters != series:
         names = ", ".join(f"option_{letter}" for letter in series)
-        contents.wrong(place, "inputs", f"must be an object with {names}, but is {_named(place.fields)}")
+        contents.wrong_item(place, "inputs", f"must be an object with {names}, but is {_named(place.fields)}")
     elif (gold := place.item.outputs) is not None and str(gold) not in {*map(str.upper, series)}:
         labels = ", ".join(series).upper()
-        contents.wrong(place, "outputs", f"must be one of {labels}, not '{str(gold)[:30]}'")
+        contents.wrong_item(place, "outputs", f"must be one of {labels}, not '{str(gold)[:30]}'")
 
 
 def _shape(item: Item) -> frozenset[str] | None:
@@ -144,19 +144,19 @@ def _check_media(contents: Contents) -> None:
             if path not in faults:
                 faults[path] = _media_fault(path, contents.root)
             if (fault := faults[path]) is not None:
-                contents.wrong(place, f"inputs.{field}", fault)
+                contents.wrong_item(place, f"inputs.{field}", fault)
     good = [path for path, fault in faults.items() if fault is None]
     modalities = contents.meta.get("modalities") if contents.meta else None
     suffixes = {PurePosixPath(path).suffix.lower() for path in good}
     for kind, endings in _KINDS.items():
         if isinstance(modalities, list) and suffixes & endings and kind not in modalities:
-            contents.report.wrong(META, "modalities", f"must name '{kind}': there are such files in samples/")
+            contents.wrong(META, "modalities", f"must name '{kind}': there are such files in samples/")
     samples = contents.root / SAMPLES
     if contents.whole and samples.is_dir() and not samples.is_symlink():
         used = {(contents.root / path).resolve() for path in good}
         for file in sorted(samples.rglob("*")):
             if file.is_file() and file.resolve() not in used:
-                contents.report.note(str(file.relative_to(contents.root)), "", "is not used by any item")
+                contents.note(str(file.relative_to(contents.root)), "", "is not used by any item")
 
 
 def _media_fault(path: str, root: Path) -> str | None:
@@ -191,10 +191,10 @@ def _check_shots(contents: Contents) -> None:
     by_digest = {digest: media[path] for path, digest in digests.items() if digest and counts[digest] == 1}
     for place in (place for place in contents.places if place.split != "test"):
         if (same := questions.get(_question(place.item))) is not None:
-            contents.wrong(place, "inputs", f"repeats the question of {same.file}, {same.path}")
+            contents.wrong_item(place, "inputs", f"repeats the question of {same.file}, {same.path}")
         for field, path in _media_paths(place.item, contents).items() if media else ():
             if (same := media.get(path) or by_digest.get(_digest(path, contents.root))) is not None:
-                contents.wrong(place, f"inputs.{field}", f"repeats a medium of {same.file}, {same.path}")
+                contents.wrong_item(place, f"inputs.{field}", f"repeats a medium of {same.file}, {same.path}")
 
 
 def _question(item: Item) -> str:
@@ -205,7 +205,7 @@ def _question(item: Item) -> str:
 
 
 def _digest(path: str, root: Path) -> str:
-    """Return the digest of a medium; an empty text if it cannot be read, which the rules for media report."""
+    """Return the digest of a medium; an empty text if it cannot be read, which the rules for media contents."""
     if _media_fault(path, root) is not None:
         return ""
     with (root / path).open("rb") as stream:
@@ -219,7 +219,7 @@ def _check_answers(contents: Contents) -> None:
         return
     for place in contents.places:
         if place.item.outputs is not None and (fault := _answer_fault(place.item, declared)):
-            contents.wrong(place, "outputs", fault)
+            contents.wrong_item(place, "outputs", fault)
         if declared.answer.kind == "program":
             _check_program(place, contents)
 
@@ -246,10 +246,10 @@ def _check_program(place: LocatedItem, contents: Contents) -> None:
         tests = program_tests(place.item)
         golds = None if place.item.outputs is None else program_golds(place.item)
     except DataError as error:
-        contents.wrong(place, str(error.place.field), error.message)
+        contents.wrong_item(place, str(error.place.field), error.message)
         return
     if golds is not None and len(golds) != len(tests):
-        contents.wrong(place, "outputs", f"has {len(golds)} results for {len(tests)} tests")
+        contents.wrong_item(place, "outputs", f"has {len(golds)} results for {len(tests)} tests")
 
 
 def _check_exam(contents: Contents) -> None:
@@ -259,14 +259,14 @@ def _check_exam(contents: Contents) -> None:
         try:
             asked = question(place.item)
         except DataError as error:
-            contents.wrong(place, "meta", error.message)
+            contents.wrong_item(place, "meta", error.message)
             continue
         splits.setdefault(place.split, []).append(place)
         if asked.task == "16" and place.item.outputs is not None and len({*asked.gold.split(",")}) < 2:
             # With a single gold number, any other number would count as one error and earn a point.
-            contents.wrong(place, "outputs", "must be at least two numbers in task 16")
+            contents.wrong_item(place, "outputs", "must be at least two numbers in task 16")
     # The hub calls the dev split `validation`.
     for places in (splits[name] for name in ("test", "dev", "validation") if name in splits):
         for variant, tasks in incomplete_variants([place.item for place in places]).items():
             how = f"lacks task {', '.join(tasks)}" if tasks else "has a task twice, or not 34 points"
-            contents.report.wrong(places[0].file, places[0].path.split("[")[0], f"variant {variant} {how}")
+            contents.wrong(places[0].file, places[0].path.split("[")[0], f"variant {variant} {how}")

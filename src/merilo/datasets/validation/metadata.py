@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from merilo.datasets.folders import META
-from merilo.datasets.validation.folder import OWN, READMES, Contents, ValidationReport
+from merilo.datasets.validation.folder import OWN, READMES, Contents
 from merilo.errors import fault_text
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Text
@@ -200,56 +200,55 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def check_readmes(contents: Contents) -> None:
     """Check the cards: both languages or none, every section, each with a text."""
-    report = contents.report
     there = [language for language, name in READMES.items() if (contents.root / name).exists()]
     for language, name in READMES.items() if contents.whole else ():
         if language not in there:
             if there:
-                report.wrong(name, "", "is missing: a card must be written in both languages")
+                contents.wrong(name, "", "is missing: a card must be written in both languages")
             elif contents.meta is not None:
-                report.note(name, "", "is missing: the dataset has no card")
+                contents.note(name, "", "is missing: the dataset has no card")
         elif (card := contents.read_object(name)) is not None:
             sections = SECTIONS[language]
             model = TypeAdapter(create_model("Card", **dict.fromkeys(sections, (Words, ...))))  # type: ignore[call-overload]
             for path, fault in model_faults(model, {key: card[key] for key in sections if key in card}):
-                report.wrong(name, path, fault)
+                contents.wrong(name, path, fault)
             for section in sorted(card.keys() - {*sections}):
                 known = ", ".join(sections)
-                report.wrong(name, section, f"is not a section of a card (there are: {known})")
+                contents.wrong(name, section, f"is not a section of a card (there are: {known})")
 
 
 def check_metadata(contents: Contents) -> None:
     """Check every key of the metadata; a folder of the newer form must have them."""
-    meta, report = contents.meta, contents.report
+    meta = contents.meta
     if not contents.whole:
         return
     if meta is None:
         described = (contents.root / OWN).is_file()  # a custom dataset is described there
-        if contents.second_form and META not in report.files and not described:
-            report.wrong(META, "", "is missing")
+        if contents.second_form and META not in contents.files and not described:
+            contents.wrong(META, "", "is missing")
         return
     for path, fault in model_faults(TypeAdapter(Metadata), dict(meta)):
-        report.wrong(META, path, fault)
+        contents.wrong(META, path, fault)
     for key in sorted(meta.keys() - Metadata.model_fields.keys()):
-        report.note(META, key, "is not a key of the metadata")
-    _check_sizes(meta, report)
+        contents.note(META, key, "is not a key of the metadata")
+    _check_sizes(meta, contents)
     _note_undescribed(contents, meta)
-    _check_human(meta, report)
-    _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), report)
+    _check_human(meta, contents)
+    _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), contents)
 
 
-def _check_sizes(meta: Mapping[str, Json], report: ValidationReport) -> None:
+def _check_sizes(meta: Mapping[str, Json], contents: Contents) -> None:
     """Note a long description; `dataset_size` is the number of items in the test, or in the test and the shots."""
     description, size = meta.get("description"), meta.get("dataset_size")
     for name, text in description.items() if isinstance(description, dict) else [("", description)]:
         if isinstance(text, str) and len(text) > LONGEST_DESCRIPTION:
             many = f"has {len(text)} characters; at most {LONGEST_DESCRIPTION} are recommended"
-            report.note(META, f"description.{name}".rstrip("."), many)
-    counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
+            contents.note(META, f"description.{name}".rstrip("."), many)
+    counted = {contents.items.get("test", 0), sum(contents.items.values())} - {0}
     if type(size) is int and size > 0 and counted and size not in counted:
         message = f"says {size} items, but the files have {' or '.join(map(str, sorted(counted)))}"
         # The files may hold a part of a dataset, but never more than all.
-        (report.note if size > max(counted) else report.wrong)(META, "dataset_size", message)
+        (contents.note if size > max(counted) else contents.wrong)(META, "dataset_size", message)
 
 
 def _note_undescribed(contents: Contents, meta: Mapping[str, Json]) -> None:
@@ -259,7 +258,7 @@ def _note_undescribed(contents: Contents, meta: Mapping[str, Json]) -> None:
     inputs = {name: None for place in contents.places for name in place.fields}
     for name in sorted(inputs.keys() - _described(described)):
         missing = "is missing: the field is not described"
-        contents.report.note(META, f"data_field_descriptions.{name}", missing)
+        contents.note(META, f"data_field_descriptions.{name}", missing)
 
 
 def _described(value: Json) -> set[str]:
@@ -272,14 +271,14 @@ def _described(value: Json) -> set[str]:
     return own | {name for inner in value.values() for name in _described(inner)}
 
 
-def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
+def _check_human(meta: Mapping[str, Json], contents: Contents) -> None:
     """Check that metrics are named once, and that human scores are given for these metrics."""
     metrics, human = meta.get("metrics"), meta.get("human_benchmark")
     names = list(metrics) if isinstance(metrics, dict) else []
     first: dict[str, str] = {}
     for name in names:
         if (other := first.setdefault(name.strip().casefold(), name)) != name:
-            report.wrong(META, f"metrics.{name}", f"is named twice: also as '{other}'")
+            contents.wrong(META, f"metrics.{name}", f"is named twice: also as '{other}'")
     for key in ("human_benchmark", "human_benchmark_expert"):
         for name in (
             human_values
@@ -287,15 +286,15 @@ def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
             else ()
         ):
             if name not in names:
-                report.wrong(META, f"{key}.{name}", f"is not one of the metrics {', '.join(names)}")
+                contents.wrong(META, f"{key}.{name}", f"is not one of the metrics {', '.join(names)}")
     for name in sorted({*names} - {*human}) if isinstance(human, dict) else ():
-        report.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
+        contents.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
 
 
-def _check_writing(text: str, report: ValidationReport) -> None:
+def _check_writing(text: str, contents: Contents) -> None:
     """Check the file's formatting: keys indented by four spaces, letters not escaped."""
     if _ESCAPED_LETTER.search(text):
-        report.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")
+        contents.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")
     indents = {len(line) - len(line.lstrip(" ")) for line in text.splitlines() if line.strip()}
     if "\t" in text or min(indents - {0}, default=0) != _INDENT:
-        report.wrong(META, "", f"must be indented by {_INDENT} spaces a level (indent={_INDENT})")
+        contents.wrong(META, "", f"must be indented by {_INDENT} spaces a level (indent={_INDENT})")

@@ -27,10 +27,10 @@ def media_fields(contents: Contents) -> frozenset[str]:
 
 def check_prompts(contents: Contents) -> None:
     """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
-    meta, declared, report = contents.meta, contents.declared, contents.report
+    meta, declared = contents.meta, contents.declared
     for name, form in (declared.bare if declared else {}).items():
         if fault := _fields_fault(form, _fields_of(name, contents), contents, whole=False):
-            report.wrong(OWN, f"bare.{name}" if name else "bare", fault)
+            contents.wrong(OWN, f"bare.{name}" if name else "bare", fault)
     own = {name: list(texts) for name, texts in (prompts(declared) if declared else {}).items()}
     written: Json = meta.get("prompts") if meta is not None else cast("Json", own)
     parts = in_parts(written)
@@ -41,7 +41,7 @@ def check_prompts(contents: Contents) -> None:
     groups = {name: texts for name, texts in lists.items() if isinstance(texts, list)}
     for place in contents.places:
         if fault := _template_fault(place, contents, None if parts else groups):
-            contents.wrong(place, "instruction", fault)
+            contents.wrong_item(place, "instruction", fault)
     # A prompt composed of parts has no text to count; a declaration chooses the prompt that an item can fill.
     if not parts and (declared is None or declared.items is None or meta is not None):
         _check_spread(contents, groups)
@@ -58,28 +58,28 @@ def _lists(prompts: Json) -> Iterator[tuple[str, Json]]:
 
 def _check_texts(file: str, name: str, texts: Json, contents: Contents, *, parts: bool) -> None:
     """Check a list of prompts; the texts of a part may be empty, leave fields out and name other parts."""
-    report, where = contents.report, f"prompts.{name}".rstrip(".")
+    where = f"prompts.{name}".rstrip(".")
     if not isinstance(texts, list) or (parts and not texts):
         many = f"must be a list of at least {FEWEST_PROMPTS} prompts, or a mapping from each domain to such a list"
-        report.wrong(
+        contents.wrong(
             file, where, "must be a list of texts, or an object of such lists by style" if parts else many
         )
         return
     if len(texts) < FEWEST_PROMPTS and not parts:
         if file == META:
-            report.wrong(file, where, f"has {len(texts)} prompts; at least {FEWEST_PROMPTS} are required")
+            contents.wrong(file, where, f"has {len(texts)} prompts; at least {FEWEST_PROMPTS} are required")
         elif contents.declared is not None and contents.declared.items is None:
             few = f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST_PROMPTS}"
-            report.note(file, where, few)
+            contents.note(file, where, few)
     fields = _fields_of("" if parts else name, contents)
     for number, text in enumerate(texts):
         if not isinstance(text, str) or not (text.strip() or parts):
-            report.wrong(file, f"{where}[{number}]", "must be a text")
+            contents.wrong(file, f"{where}[{number}]", "must be a text")
         elif text in texts[:number]:
             same = f"is the same as {'text' if parts else 'prompt'} {texts.index(text)}"
-            (report.note if parts else report.wrong)(file, f"{where}[{number}]", same)
+            (contents.note if parts else contents.wrong)(file, f"{where}[{number}]", same)
         elif fault := _fields_fault(text, fields, contents, whole=not parts):
-            report.wrong(file, f"{where}[{number}]", fault)
+            contents.wrong(file, f"{where}[{number}]", fault)
 
 
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
@@ -177,7 +177,7 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[Json]]) -> N
         if min(max(counts.values()) - min(counts.values()) for counts in (together, counted)) <= 1:
             continue
         (most, often), *_, (least, rarely) = together.most_common()
-        contents.report.wrong(
+        contents.wrong(
             test[0].file,
             "data",
             f"prompts{f' of {name}' if name else ''} are not spread evenly: '{str(most)[:40]}' is used in"
