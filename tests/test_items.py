@@ -52,7 +52,8 @@ def test_splits_survive_the_first_form(place: Path, groups: list[list[Item]]) ->
 @settings(deadline=None)  # the first call imports Polars
 def test_a_split_survives_the_second_form(place: Path, group: list[Item], access: None) -> None:
     split = Split("second", tuple(group), access)
-    write_splits(place / "second.json", [split], layout="v2")
+    content = {"data": [entry_of(item) for item in group], "access": access}
+    (place / "second.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_split(place / "second.json") == split
 
 
@@ -225,7 +226,7 @@ def test_a_missing_file_is_said_so(tmp_path: Path, name: str) -> None:
 
 def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
     split = Split("test", (Item(1, "", "a"),))
-    with pytest.raises(UsageError, match="layout v1"):
+    with pytest.raises(UsageError, match="only JSON can hold"):
         write_splits(tmp_path / "two.jsonl", [split, replace(split, name="shots")])
     with pytest.raises(UsageError, match="must end in"):
         write_splits(tmp_path / "items.csv", [split])

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from merilo.errors import InputError, one_text
 from merilo.records import Record
 from merilo.settings import Platform
+from merilo.strict_yaml import TextLoader, read_yaml
 
 if TYPE_CHECKING:
     from merilo.files import FileTable
@@ -147,27 +147,13 @@ def reading_of(content: object, file: Path | None = None) -> Reading:
     return reading
 
 
-class _TextLoader(yaml.BaseLoader):
-    """Every scalar is a text as it is written, so that `no` is an answer; aliases, which can grow, are refused."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not allowed")
-        return super().compose_node(parent, index)
-
-
 def read_reading(path: Path) -> Reading:
     """Read `reading.yaml`.
 
     Raises:
         InputError: the file cannot be read, is not YAML, or declares nothing that a reading has.
     """
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_TextLoader)  # noqa: S506 - makes texts only
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", file=path) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error
+    content = read_yaml(path, TextLoader)
     if content is None or content == "":
         raise InputError(
             "declares nothing: take the comment signs from one of the readings that merilo inspect wrote",

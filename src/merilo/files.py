@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gc
 import hashlib
 import re
 from collections import Counter, deque
@@ -19,7 +20,7 @@ from io import BufferedReader, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from merilo.errors import InputError
 from merilo.wording import shortened, shown
@@ -27,9 +28,6 @@ from merilo.wording import shortened, shown
 if TYPE_CHECKING:
     # Importing polars takes half a second, so it is loaded only when tables are read.
     import polars as pl
-
-
-import gc
 
 
 @contextmanager
@@ -102,21 +100,37 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
-    """Find a delimited file's encoding and delimiter.
+class Dialect(NamedTuple):
+    """How a delimited file is written.
+
+    Attributes:
+        encoding: the encoding's name.
+        delimiter: tab, semicolon, comma or vertical bar, whichever splits the header into most fields.
+        skipped: how many bytes of UTF-8 the first line has if it names the delimiter for spreadsheets; else 0.
+    """
+
+    encoding: str
+    delimiter: str
+    skipped: int
+
+    @property
+    def header_row(self) -> int:
+        """Return the number of the row of the header, from 1."""
+        return 2 if self.skipped else 1
+
+
+def _dialect(path: Path, encoding: str | None) -> Dialect:
+    """Find how a delimited file is written.
 
     Args:
         path: the file.
         encoding: the encoding, if the user gave it.
 
-    Returns:
-        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever splits the
-        header into most fields.
-
     Raises:
         InputError: the file is missing, empty or not a text file.
     """
-    head = _head(path)
+    with opened(path) as stream:
+        head = stream.read(65536)
     if not head.strip():
         raise InputError("the file is empty", file=path)
     for signature, what in _SIGNATURES:
@@ -130,15 +144,10 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
         text = head.decode(encoding, errors="replace")
     except (LookupError, UnicodeError):
         raise InputError(f"there is no text encoding '{encoding}'", file=path) from None
-    first = text.lstrip("\ufeff").splitlines()[0]
-    if named := _SEPARATOR_LINE.fullmatch(first):
-        return encoding, named[1]
-    return encoding, max("\t;,|", key=_QUOTED.sub("", first).count)
-
-
-def _head(path: Path) -> bytes:
-    with opened(path) as stream:
-        return stream.read(65536)
+    first = text.lstrip("\ufeff").splitlines(keepends=True)[0]
+    if named := _SEPARATOR_LINE.fullmatch(first.rstrip("\r\n")):
+        return Dialect(encoding, named[1], len(first.encode("utf-8", "replace")))
+    return Dialect(encoding, max("\t;,|", key=_QUOTED.sub("", first).count), 0)
 
 
 @contextmanager
@@ -170,12 +179,13 @@ def read_header(path: Path, encoding: str | None = None) -> list[str]:
     Raises:
         InputError: the file cannot be read, or two columns share a name.
     """
-    encoding, delimiter = sniff(path, encoding)
-    with path.open(encoding=encoding, newline="") as lines:
+    dialect = _dialect(path, encoding)
+    with path.open(encoding=dialect.encoding, newline="") as lines:
         try:
-            return _header(csv.reader(_after_separator_line(lines), delimiter=delimiter), path)
+            header = csv.reader(islice(lines, dialect.header_row - 1, None), delimiter=dialect.delimiter)
+            return _header(header, path)
         except UnicodeDecodeError as error:
-            raise _not_text(error, encoding, path) from None
+            raise _not_text(error, dialect.encoding, path) from None
         except csv.Error as error:
             raise InputError(f"has no readable header ({error})", file=path, row=1) from None
 
@@ -204,59 +214,37 @@ def read_table(
     """
     import polars as pl  # noqa: PLC0415 - heavy
 
-    encoding, delimiter = sniff(path, encoding)
+    dialect = _dialect(path, encoding)
     csv.field_size_limit(LONGEST_FIELD)
     with opened(path) as binary:
         try:
-            with _rows(binary, encoding, delimiter) as reader:
+            with _rows(binary, dialect) as reader:
                 header = _header(reader, path)
             # Unnamed columns, such as an index that pandas wrote, are no columns.
             wanted = [position for position, name in enumerate(header) if name and keep(name)]
             names = [header[position] for position in wanted]
             parts: list[list[pl.Series]] = [[pl.Series(dtype=pl.String)] for _ in names]
-            for block in _all_blocks(binary, encoding, delimiter, header, wanted, path, progress):
+            for block in _all_blocks(binary, dialect, header, wanted, path, progress):
                 for column, part in zip(parts, block.get_columns(), strict=True):
                     column.append(part)
         except UnicodeDecodeError as error:
-            raise _not_text(error, encoding, path) from None
+            raise _not_text(error, dialect.encoding, path) from None
     # One column after the other, so that only one of them is there twice.
     parts.reverse()
     data = pl.DataFrame([pl.concat(parts.pop(), rechunk=True).alias(name) for name in names])
-    return FileTable(shown(path), data, _first_row(path, encoding))
-
-
-def _first_row(path: Path, encoding: str) -> int:
-    """Return the number of the first row after the header: 3 if a line names the separator before it."""
-    return 3 if _separator_line(_head(path), encoding) else 2
-
-
-def _separator_line(head: bytes, encoding: str) -> int:
-    """Return how many bytes the line has that names the separator, after a byte order mark; 0 without such a line."""
-    first = head.decode(encoding, errors="replace").lstrip("\ufeff").splitlines(keepends=True)[:1]
-    return (
-        len(first[0].encode("utf-8")) if first and _SEPARATOR_LINE.fullmatch(first[0].rstrip("\r\n")) else 0
-    )
-
-
-def _after_separator_line(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a file without a first line that names the separator."""
-    rest = iter(lines)
-    for first in islice(rest, 1):
-        if not _SEPARATOR_LINE.fullmatch(first.lstrip("\ufeff").rstrip("\r\n")):
-            yield first
-    for line in rest:  # noqa: UP028 - the file is closed by its owner, not with this generator
-        yield line
+    return FileTable(shown(path), data, dialect.header_row + 1)
 
 
 @contextmanager
-def _rows(
-    binary: BufferedReader, encoding: str, delimiter: str, width: int = 0
-) -> Iterator[Iterator[list[str]]]:
+def _rows(binary: BufferedReader, dialect: Dialect, width: int = 0) -> Iterator[Iterator[list[str]]]:
     """Yield the rows of a file from its current position, then `_END`; `width` is the number of fields, if known."""
-    stream = TextIOWrapper(binary, encoding=encoding, newline="")
-    lines: Iterable[str] = stream if binary.tell() else _after_separator_line(stream)
+    # A byte order mark, and a line that names the delimiter, occur only at the start.
+    start, encoding = binary.tell() == 0, dialect.encoding
+    stream = TextIOWrapper(binary, encoding if start or encoding != "utf-8-sig" else "utf-8", newline="")
+    lines = islice(stream, dialect.header_row - 1 if start else 0, None)
+    plain = _with_plain_quotes(lines, dialect.delimiter, width)
     try:
-        yield csv.reader(chain(_with_plain_quotes(lines, delimiter, width), [_END]), delimiter=delimiter)
+        yield csv.reader(chain(plain, [_END]), delimiter=dialect.delimiter)
     finally:
         stream.detach()
 
@@ -319,8 +307,7 @@ def _closed(text: str, place: int, delimiter: str) -> int | None:
 
 def _all_blocks(  # noqa: PLR0917 - one file
     binary: BufferedReader,
-    encoding: str,
-    delimiter: str,
+    dialect: Dialect,
     header: list[str],
     wanted: list[int],
     path: Path,
@@ -329,19 +316,17 @@ def _all_blocks(  # noqa: PLR0917 - one file
     """Read the wanted columns block by block, named by position: ordinary rows by columns, other rows by `csv`."""
     from merilo.plain_rows import ordinary_rows  # noqa: PLC0415 - heavy
 
-    read, row = 0, _first_row(path, encoding)
+    read, row = 0, dialect.header_row + 1
     binary.seek(0)
-    if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig"}:
-        skipped = _separator_line(_head(path), encoding)
-        for rows in ordinary_rows(binary, delimiter, len(header), wanted, skipped):
+    if codecs.lookup(dialect.encoding).name in {"utf-8", "utf-8-sig"}:
+        for rows in ordinary_rows(binary, dialect.delimiter, len(header), wanted, dialect.skipped):
             yield rows.data
             row += rows.data.height
             if progress is not None:
                 progress(rows.end - read)
-            # A byte order mark occurs only at the start.
-            read, encoding = rows.end, "utf-8"
+            read = rows.end
     binary.seek(read)
-    with _rows(binary, encoding, delimiter, len(header)) as reader:
+    with _rows(binary, dialect, len(header)) as reader:
         if not read:
             next(reader)
         for block in _blocks(reader, header, path, row):
@@ -463,27 +448,16 @@ def refuse_too_wide(header: Sequence[str], path: Path) -> None:
 
 def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputError:
     """Build the error for the first undecodable byte; decoding is by blocks, so the line number is found separately."""
-    line = None
+    line, guess = None, ""
     if encoding.startswith("utf-8"):
+        guess = "; it may be Windows-1251: save it as UTF-8, or declare 'encoding: cp1251' in the reading"
         with path.open("rb") as stream:
-            line = next(
-                (number for number, text in enumerate(stream, 1) if not _decodes(text, encoding)), None
-            )
+            for number, text in enumerate(stream, start=1):
+                if text.decode(encoding, "replace").encode(encoding) != text:
+                    line = number
+                    break
     byte = error.object[error.start : error.start + 1].hex()
-    guess = (
-        "; it may be Windows-1251: save it as UTF-8, or declare 'encoding: cp1251' in the reading"
-        if encoding.startswith("utf-8")
-        else ""
-    )
     return InputError(f"is not {encoding.upper()} text (byte 0x{byte}){guess}", file=path, row=line)
-
-
-def _decodes(line: bytes, encoding: str) -> bool:
-    try:
-        line.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def fold(column: str | pl.Expr) -> pl.Expr:
@@ -525,7 +499,8 @@ def read_parquet(path: Path, *, own: bool = False) -> pl.DataFrame:
             probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - fixed
             if probe.returncode:
                 said = probe.stderr.decode(errors="replace").strip().splitlines()
-                raise _unreadable_parquet(path, next(filter(_names_an_error, reversed(said)), ""))
+                named = (line for line in reversed(said) if line.startswith("polars.exceptions."))
+                raise _unreadable_parquet(path, next(named, ""))
             stream.seek(0)
         try:
             return pl.read_parquet(stream)
@@ -535,10 +510,6 @@ def read_parquet(path: Path, *, own: bool = False) -> pl.DataFrame:
             if type(error).__name__ != "PanicException":  # which is a BaseException
                 raise
             raise _unreadable_parquet(path, "") from None
-
-
-def _names_an_error(line: str) -> bool:
-    return line.startswith("polars.exceptions.")
 
 
 def _unreadable_parquet(path: Path, said: str) -> InputError:

@@ -29,7 +29,6 @@ from merilo.strict_json import Json, dumped, json_lines, read_json
 ItemId: TypeAlias = int | str
 
 Access: TypeAlias = Literal["public", "private"]
-Layout: TypeAlias = Literal["v1", "v2"]
 
 
 SUFFIXES: Final = (".json", ".jsonl", ".parquet")
@@ -377,13 +376,12 @@ def entry_of(item: Item) -> dict[str, Json]:
     }
 
 
-def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") -> None:
+def write_splits(path: Path, splits: Sequence[Split]) -> None:
     """Write splits atomically into a file, in the format given by the file's extension.
 
     Args:
-        path: a `.json`, `.jsonl` or `.parquet` file; only JSON of the first form takes several splits.
+        path: a `.json`, `.jsonl` or `.parquet` file; only JSON takes several splits.
         splits: what to write.
-        layout: the form of a JSON file: "v1" (`{"data": {"test": [...]}}`) or "v2" (`{"data": [...], "access": ...}`).
 
     Raises:
         UsageError: the extension is unknown, or the format cannot hold several splits.
@@ -392,17 +390,13 @@ def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") 
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(f"{path.name}: the name of a file of items must end in {', '.join(SUFFIXES)}")
-    if suffix == ".json" and layout == "v1":
-        data: Json = {"data": {split.name: _entries(split) for split in splits}}
-        write_text(path, dumped(data))
+    if suffix == ".json":
+        write_text(path, dumped({"data": {split.name: _entries(split) for split in splits}}))
         return
     if len(splits) != 1:
-        raise UsageError(f"{path.name}: only JSON of layout v1 can hold several splits")
+        raise UsageError(f"{path.name}: only JSON can hold several splits")
     (split,) = splits
-    if suffix == ".json":
-        content: dict[str, Json] = {"data": _entries(split)}
-        write_text(path, dumped(content if split.access is None else {**content, "access": split.access}))
-    elif suffix == ".jsonl":
+    if suffix == ".jsonl":
         write_text(path, "".join(f"{json.dumps(entry_of(item), ensure_ascii=False)}\n" for item in split))
     else:
         _write_parquet(path, split)

@@ -84,5 +84,5 @@ def test_what_is_wrong_is_said_with_its_field(tmp_path: Path, text: str, fault: 
 
 def test_a_pipe_in_place_of_a_declaration_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "own.yaml")
-    with pytest.raises(InputError, match="is not a file"):
+    with pytest.raises(InputError, match="is a pipe or a device"):
         dataset(str(tmp_path / "own.yaml"))

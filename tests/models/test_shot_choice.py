@@ -36,8 +36,8 @@ def test_the_split_named_shots_comes_before_the_others(tmp_path: Path) -> None:
 @every("suffix", [".json", ".jsonl", ".parquet"])
 def test_shots_are_a_file_beside_the_test(tmp_path: Path, suffix: str) -> None:
     folder = tmp_path / suffix[1:]
-    write_splits(folder / f"test{suffix}", [Split("test", items(1, 3))], layout="v2")
-    write_splits(folder / f"shots{suffix}", [Split("shots", items(10, 2))], layout="v2")
+    write_splits(folder / f"test{suffix}", [Split("test", items(1, 3))])
+    write_splits(folder / f"shots{suffix}", [Split("shots", items(10, 2))])
     assert [item.id for item in shots_of(folder / f"test{suffix}", SUM)] == [10, 11]
 
 

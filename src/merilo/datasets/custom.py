@@ -11,21 +11,10 @@ from pydantic import ValidationError
 
 from merilo.datasets.declaration import Dataset, adapter
 from merilo.errors import InputError, fault_text
-
-_LARGEST_FILE: Final = 1_000_000
+from merilo.strict_yaml import read_yaml
 
 #: The fields that a declaration begins with.
 _FIRST: Final = ("name", "title", "about", "fields", "placeholder", "media", "hidden", "pool_fields")
-
-
-class PlainLoader(yaml.SafeLoader):
-    """The safe loader without aliases: a small file could grow without bound through them."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Raise an error for an alias, for which PyYAML would copy the aliased node."""
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not allowed")
-        return super().compose_node(parent, index)
 
 
 def read_declaration(path: Path) -> Dataset:
@@ -98,26 +87,3 @@ def faults_of(error: ValidationError) -> str:
         f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {fault_text(fault)}"
         for fault in error.errors(include_url=False)
     )
-
-
-def read_yaml(path: Path) -> object:
-    """Read untrusted YAML: plain values only, no aliases, no tags.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: the file cannot be read, is too large, or is not such YAML.
-    """
-    try:
-        if not path.exists():
-            raise InputError("there is no such file", file=path)
-        if not path.is_file():
-            raise InputError("is not a file", file=path)
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"is larger than {_LARGEST_FILE} bytes", file=path)
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=PlainLoader)  # noqa: S506 - a SafeLoader
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", file=path) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error

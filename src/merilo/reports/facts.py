@@ -196,7 +196,7 @@ def plan_of(files: Mapping[str, bytes]) -> dict[str, Json] | None:
     """Return the content of `study.yaml`; `None` if the study was not planned with Merilo."""
     import yaml  # noqa: PLC0415 - the terminal needs no plan
 
-    from merilo.datasets.custom import PlainLoader  # noqa: PLC0415 - as above
+    from merilo.strict_yaml import PlainLoader  # noqa: PLC0415 - as above
     from merilo.studies.plan_types import STUDY_FILE  # noqa: PLC0415 - as above
 
     if STUDY_FILE not in files:

@@ -15,9 +15,9 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_jsonable_python
 
-from merilo.datasets.custom import PlainLoader
 from merilo.errors import InputError, MeriloError, fault_text
 from merilo.settings import PlannedAnalysis, help_of
+from merilo.strict_yaml import PlainLoader
 from merilo.studies.plan_types import STUDY_FILE, Study
 from merilo.wording import choices
 
