@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Final
 
-from merilo.errors import DataError
+from pydantic import NonNegativeInt, TypeAdapter, ValidationError
+
+from merilo.errors import InputError, fault_text
+from merilo.strict_json import Json
 from merilo.text import Given, Language, Text, joined
 
 #: Fewer people than this are not counted on their own: the count could tell who they are.
 FEWEST: Final = 3
-
-#: The columns of the table of counts.
-COUNT_FIELDS: Final = ("study", "about", "answer", "people")
 
 #: Where somebody stopped going on: a stage of a person.
 _STEPS: Final[Mapping[str, Text]] = {
@@ -24,10 +26,6 @@ _STEPS: Final[Mapping[str, Text]] = {
     "training": Text("in the training: {n:,}"),
     "working": Text("among the tasks: {n:,}"),
 }
-
-#: What the table of counts is about, beside the questions.
-_PEOPLE, _LEFT, _AFTER = "people", "left at", "left after tasks"
-_OTHER, _DECLINED = "(other)", "(declined)"
 
 #: So many numbers of tasks are listed; of more, the median and the range.
 _LISTED: Final = 5
@@ -72,7 +70,7 @@ class PersonalCounts:
 
 @dataclass(frozen=True, slots=True)
 class PersonalWords:
-    """A question of the plan with its options, by whose texts the table of counts is read."""
+    """A question of the plan with its options, whose answers are counted."""
 
     name: str
     question: dict[Language, str]
@@ -117,16 +115,16 @@ class Participation:
         personal: what people said of themselves.
     """
 
-    came: int = 0
-    declined: int = 0
-    agreed: int = 0
-    failed_training: int = 0
-    stopped: int = 0
-    excluded: int = 0
-    finished: int = 0
-    under_way: int = 0
-    left: dict[str, int] = field(default_factory=dict)
-    left_after: dict[int, int] = field(default_factory=dict)
+    came: NonNegativeInt = 0
+    declined: NonNegativeInt = 0
+    agreed: NonNegativeInt = 0
+    failed_training: NonNegativeInt = 0
+    stopped: NonNegativeInt = 0
+    excluded: NonNegativeInt = 0
+    finished: NonNegativeInt = 0
+    under_way: NonNegativeInt = 0
+    left: dict[str, NonNegativeInt] = field(default_factory=dict)
+    left_after: dict[NonNegativeInt, NonNegativeInt] = field(default_factory=dict)
     personal: tuple[PersonalCounts, ...] = ()
 
     @property
@@ -189,90 +187,31 @@ class Participation:
             "median {middle:g} ({least:,} to {most:,})", middle=median(tasks), least=tasks[0], most=tasks[-1]
         )
 
-    def rows(self, study: str) -> Iterator[tuple[str, str, str, int]]:
-        """Yield the rows of the table of counts, columns as in `COUNT_FIELDS`.
+    def to_json(self) -> dict[str, Json]:
+        """Return the counts as JSON; `of_json` reads them."""
+        content: dict[str, Json] = _adapter().dump_python(self, mode="json")
+        return content
 
-        Args:
-            study: the id of the study and the group.
+    @staticmethod
+    def of_json(content: Json, file: Path) -> Participation:
+        """Return the counts that JSON holds.
+
+        Raises:
+            InputError: they are no such counts; the message names the first fault.
         """
-        for name in _COUNTS:
-            yield study, _PEOPLE, name, getattr(self, name)
-        for step, n in self.left.items():
-            yield study, _LEFT, step, n
-        for number, n in sorted(self.left_after.items()):
-            yield study, _AFTER, str(number), n
-        for question in self.personal:
-            for option in question.options:
-                yield study, question.name, Given(option.answer).en, option.people
-            yield study, question.name, _OTHER, question.other
-            yield study, question.name, _DECLINED, question.declined
+        try:
+            return _adapter().validate_python(content)
+        except ValidationError as error:
+            (first, *_) = error.errors(include_url=False)
+            raise InputError(fault_text(first), file=file, field=".".join(map(str, first["loc"]))) from error
 
 
-_COUNTS: Final = (
-    "came",
-    "declined",
-    "agreed",
-    "failed_training",
-    "stopped",
-    "excluded",
-    "finished",
-    "under_way",
-)
-
-
-def read_counts(rows: Iterator[tuple[str, str, str]], words: Mapping[str, PersonalWords]) -> Participation:
-    """Read the rows of a table of counts without the column of the study; the inverse of `Participation.rows`.
-
-    Args:
-        rows: the columns `about`, `answer` and `people`.
-        words: the questions of the plan by name.
-
-    Raises:
-        DataError: a row has no count or is about something that the plan does not have, or one is missing.
-    """
-    counts: dict[str, int] = {}
-    left: dict[str, int] = {}
-    after: dict[int, int] = {}
-    personal: dict[str, dict[str, int]] = {}
-    for row, (about, answer, text) in enumerate(rows, start=2):
-        if not text.isdecimal():
-            raise DataError(f"must be a number of people, not '{text}'", row=row, field="people")
-        n = int(text)
-        if about == _PEOPLE and answer in _COUNTS:
-            counts[answer] = n
-        elif about == _LEFT and answer in _STEPS:
-            left[answer] = n
-        elif about == _AFTER and answer.isdecimal():
-            after[int(answer)] = n
-        elif about in words and answer in {_OTHER, _DECLINED, *_texts(words[about])}:
-            personal.setdefault(about, {})[answer] = n
-        else:
-            raise DataError(f"the plan has no '{answer}' of '{about}'", row=row, field="answer")
-    if missing := [name for name in _COUNTS if name not in counts]:
-        raise DataError(f"the row '{missing[0]}' of '{_PEOPLE}' is missing")
-    return Participation(
-        **counts,
-        left=left,
-        left_after=after,
-        personal=tuple(_read(words[name], people) for name, people in personal.items()),
-    )
+@cache
+def _adapter() -> TypeAdapter[Participation]:
+    return TypeAdapter(Participation)
 
 
 def _share(part: int, whole: int) -> Text:
     if not whole:
         return Text("{n:,}", n=part)
     return Text("{part:,} of {whole:,} ({share:%})", part=part, whole=whole, share=part / whole)
-
-
-def _read(words: PersonalWords, people: Mapping[str, int]) -> PersonalCounts:
-    options = tuple(
-        OptionCount(option, people[text]) for text, option in _texts(words).items() if text in people
-    )
-    return PersonalCounts(
-        words.name, words.question, options, people.get(_OTHER, 0), people.get(_DECLINED, 0)
-    )
-
-
-def _texts(words: PersonalWords) -> dict[str, dict[Language, str]]:
-    """The options by their texts in the table of counts."""
-    return {Given(option).en: option for option in words.options}

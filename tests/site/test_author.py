@@ -312,7 +312,7 @@ def test_the_downloaded_tables_are_those_of_the_commands(
     person_at_work(client, site)
     got = {name: client.get(home(site) + name) for name in TABLES}
     assert got["answers.csv"].text == collect_answers(read_site(folder.path, arm="people")).table
-    assert got["counts.csv"].text == collect_counts(read_site(folder.path, arm="people"))
+    assert got["counts.json"].text == collect_counts(read_site(folder.path, arm="people"))
     assert got["people.csv"].text == paid_people(read_site(folder.path, arm="people"))
     rows = [json.loads(line) for line in got["answers.jsonl"].text.splitlines()]
     assert len(rows) == len(got["answers.csv"].text.splitlines()) - 1

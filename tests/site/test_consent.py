@@ -138,16 +138,16 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
         assert "below the minimum of the plan, $3" in page
     assert (
         merilo(
-            "study", "collect", study.path, "--out", tmp_path / "a.csv", "--counts", tmp_path / "p.csv"
+            "study", "collect", study.path, "--out", tmp_path / "a.csv", "--counts", tmp_path / "p.json"
         ).status
         == 0
     )
-    table = (tmp_path / "p.csv").read_text("utf-8")
-    assert "people,finished,6" in table
-    assert "age,25–34,6" not in table, "two other people would be told apart"
-    assert "age,(other),8" in table
-    assert "brackets,(declined),8" in table
-    assert merilo("study", "import", study.path, tmp_path / "a.csv", tmp_path / "p.csv").status == 0
+    counts = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert counts["people"]["finished"] == 6
+    age, brackets = counts["people"]["personal"]
+    assert (age["options"], age["other"]) == ([], 8), "two other people would be told apart"
+    assert brackets["declined"] == 8
+    assert merilo("study", "import", study.path, tmp_path / "a.csv", tmp_path / "p.json").status == 0
     hb = tmp_path / "hb"
     assert merilo("study", "baseline", study.path, "--out", study.path / "baseline").status == 0
     assert merilo("report", study.path, "--out", hb).status == 0
@@ -160,16 +160,13 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
     assert "| 3 of 9 (33.3%) of those who agreed |" in checklist
     assert "How old are you? all answers: too few people for single counts: 8" in checklist
     assert merilo("verify", hb).status == 0
-    (tmp_path / "p.csv").write_text(table.replace("people,came,10", "people,came,ten"), "utf-8")
-    assert (
-        "p.csv, row 2, people: must be a number of people, not 'ten'"
-        in merilo("study", "import", study.path, tmp_path / "p.csv").complaint
-    )
-
-    (tmp_path / "p.csv").write_text(table.replace("people,agreed,9", "people,came,9"), "utf-8")
-    assert merilo("study", "import", study.path, tmp_path / "p.csv").complaint.endswith(
-        "the row 'agreed' of 'people' is missing"
-    )
+    for change, said in (
+        ({"people": {**counts["people"], "came": "ten"}}, "p.json, came: must be a whole number"),
+        ({"people": {**counts["people"], "came": -1}}, "p.json, came: must be 0 or more"),
+        ({"study": "another"}, "p.json: has counts of people of another study"),
+    ):
+        (tmp_path / "p.json").write_text(json.dumps({**counts, **change}), "utf-8")
+        assert said in merilo("study", "import", study.path, tmp_path / "p.json").complaint
 
 
 def plain(page: Path) -> str:

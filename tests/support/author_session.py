@@ -10,7 +10,7 @@ from merilo.site.author_actions import SECRET
 from merilo.site.journal import Journal, database_url
 
 #: The tables to download.
-TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.csv", "comments.csv", "log.csv")
+TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.json", "comments.csv", "log.csv")
 
 
 def author_link(study: Path) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from merilo.atomic_write import guarded, guarded_csv
-from merilo.participation import COUNT_FIELDS, Participation
+from merilo.atomic_write import guarded_csv
+from merilo.participation import Participation
 from merilo.people.controls import ExclusionRule
 from merilo.people.platforms.loading import json_text
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
@@ -23,7 +23,7 @@ from merilo.site.item_form import hidden_word
 from merilo.site.people_access import PLATFORM_IDS
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Person, State
-from merilo.strict_json import Json
+from merilo.strict_json import Json, dumped
 from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import as_given
@@ -320,10 +320,9 @@ def count_people(state: State, now: int) -> Participation:
     return replace(came, personal=personal)
 
 
-def people_table(study: ServedStudy, came: Participation) -> str:
-    """Return the counts as CSV for `merilo study import`, columns as in `COUNT_FIELDS`."""
-    table = pl.DataFrame(list(came.rows(study.key)), schema=list(COUNT_FIELDS), orient="row")
-    return guarded(table).write_csv()
+def people_counts(study: ServedStudy, came: Participation) -> str:
+    """Return the counts as JSON for `merilo study import`."""
+    return dumped({"study": study.key, "people": came.to_json()})
 
 
 #: The columns of the table.

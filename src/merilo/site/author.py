@@ -25,7 +25,7 @@ from merilo.site.answer_export import (
     collected_rows,
     count_people,
     paid_people,
-    people_table,
+    people_counts,
     read_answers,
 )
 from merilo.site.author_actions import (
@@ -335,7 +335,7 @@ class AuthorPages:
             "answers.csv": lambda state: collect_answers(state).table,
             "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
             "people.csv": paid_people,
-            "counts.csv": lambda state: people_table(study, count_people(state, site.clock.now())),
+            "counts.json": lambda state: people_counts(study, count_people(state, site.clock.now())),
             "comments.csv": comments_table,
             "log.csv": lambda state: log_table(state, site.journal.events(study.key, DEEDS)),
         }

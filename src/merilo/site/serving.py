@@ -22,7 +22,7 @@ import uvicorn
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import count_people, people_table
+from merilo.site.answer_export import count_people, people_counts
 from merilo.site.app import make_app
 from merilo.site.author import HOME, author_secret
 from merilo.site.author_actions import (
@@ -292,7 +292,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
 
 def collect_counts(state: State) -> str:
     """Collect the counts of a group's people as the table that `merilo study import` reads."""
-    return people_table(state.study, count_people(state, ServerClock().now()))
+    return people_counts(state.study, count_people(state, ServerClock().now()))
 
 
 def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:

@@ -11,9 +11,7 @@ import writes the tables again.
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,18 +24,18 @@ from typing import Final
 import polars as pl
 from pydantic import Field
 
-from merilo.atomic_write import unguarded_text, write_bytes, write_text
+from merilo.atomic_write import write_bytes, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
-from merilo.participation import COUNT_FIELDS, Participation, read_counts
+from merilo.participation import Participation
 from merilo.people.reading import read_responses, recognise
 from merilo.people.signals import SIGNAL_COLUMNS, unfolded
 from merilo.records import Record
 from merilo.responses import INPUT_MARK, SIGNALS, Responses
 from merilo.settings import Platform
-from merilo.strict_json import Json, indented
+from merilo.strict_json import Json, indented, read_json
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTask
@@ -46,9 +44,6 @@ from merilo.wording import shown
 IMPORTS: Final = "imports"
 IMPORTS_FILE: Final = "imports.json"
 ANSWERS: Final = "answers"
-
-#: How a table of counts of people begins.
-_COUNTS_HEAD: Final = ",".join(COUNT_FIELDS).encode()
 
 #: The columns of an answer beside the item's input fields; answers with signals have `SIGNAL_COLUMNS` too.
 COLUMNS: Final = (
@@ -195,7 +190,7 @@ def import_files(
 ) -> ImportedStudy:
     """Import files of platforms into a study: all of them or none, and each of them once.
 
-    A table of counts of people, as the site makes it, takes the place of the one imported before. Every file is
+    A file of counts of people, as the site makes it, takes the place of the one imported before. Every file is
     read before anything is written. A file that was imported before changes nothing. Without files, the tables
     of answers are computed again from the copies of the imported files.
 
@@ -271,21 +266,14 @@ def _refuse_second_copies(files: Sequence[tuple[ImportedFile, FileReplies]]) -> 
 
 
 def _counts_in(folder: StudyFolder, path: Path) -> dict[str, Participation] | None:
-    """Read a table of counts of people: the group of annotators and its counts; `None` for any other file."""
-    with opened(path) as stream:
-        if stream.read(len(_COUNTS_HEAD)) != _COUNTS_HEAD:
-            return None
-        text = stream.read().decode("utf-8", "replace")
-    rows = [[unguarded_text(cell) for cell in row] for row in csv.reader(io.StringIO(text[1:])) if row]
-    arms = [arm for arm in folder.plan.arms if {row[0] for row in rows} == {folder.arm_id(arm)}]
-    if not arms or any(len(row) != len(COUNT_FIELDS) for row in rows):
-        raise DataError("is not a table of counts of people of this study", file=shown(path))
-    words = {question.name: question.words for question in folder.plan.demographics}
-    try:
-        return {arms[0]: read_counts(((row[1], row[2], row[3]) for row in rows), words)}
-    except DataError as error:
-        place = error.place
-        raise DataError(error.marked, file=shown(path), row=place.row, field=place.field) from error
+    """Read a file of counts of people: the group of annotators and its counts; `None` for any other file."""
+    content = read_json(path) if path.suffix.lower() == ".json" else None
+    if not isinstance(content, dict) or content.keys() != {"study", "people"}:
+        return None
+    arm = next((arm for arm in folder.plan.arms if content["study"] == folder.arm_id(arm)), None)
+    if arm is None:
+        raise DataError("has counts of people of another study", file=shown(path))
+    return {arm: Participation.of_json(content["people"], path)}
 
 
 @contextmanager
