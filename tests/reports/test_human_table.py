@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from command import merilo
 from exports import row, toloka, written
 
 from merilo.datasets import dataset
+from merilo.errors import DataError
 from merilo.reports.human_table import (
+    eval_yaml,
     group_figures,
     human_rows,
     read_study,
@@ -133,3 +136,22 @@ def test_the_table_goes_to_a_file_and_a_published_folder_gives_the_same_row(
     assert published == {**own, "folder": str(tmp_path / "hb")}
     refused = merilo("table", tmp_path)
     assert (refused.status, "is not a baseline folder" in refused.complaint) == (2, True)
+
+
+def test_own_studies_in_the_form_of_inspect_evals(folder: Path) -> None:
+    text = merilo("table", folder, "--format", "eval-yaml").out
+    (figure,) = yaml.safe_load(text).values()
+    record = read_study(folder).record
+    assert figure == {"metric": "acc", "score": 1.0, "source": "out/report.html"}
+    beside = yaml.safe_load("\n".join(line[2:] for line in text.splitlines()[1:] if line.startswith("# ")))
+    estimate = record.metrics["acc"]
+    assert beside["ci95"] == pytest.approx(estimate.ci95, abs=1e-4)
+    assert (beside["items"], beside["annotators"]) == (3, 5)
+
+
+def test_a_figure_that_must_not_be_published_is_refused(folder: Path) -> None:
+    rejected = read_study(folder)
+    rejected = rejected._replace(record=rejected.record.model_copy(update={"status": "rejected"}))
+    with pytest.raises(DataError, match="no human figure"):
+        eval_yaml([rejected])
+    assert merilo("table", "--format", "eval-yaml").status == 1

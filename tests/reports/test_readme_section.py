@@ -13,6 +13,7 @@ from report_contents import CONTENT, STUDY
 from merilo import baseline
 from merilo.baselines.baseline import Baseline
 from merilo.reports.dataset_card import readme_with_section
+from merilo.reports.facts import methods
 from merilo.reports.messages import arms_of, human_baseline
 
 PLAN: dict[str, Any] = {
@@ -232,6 +233,22 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
     ):
         assert told in en
     assert "| experts minus people: accuracy of one person | 0.300" in en
+
+
+@pytest.mark.parametrize("content", [CONTENT, STUDY, changed(status="no metric", metrics={})])
+def test_the_methods_for_a_paper_have_at_most_120_words_an_arm(content: dict[str, Any]) -> None:
+    study = Baseline.of_json(content)
+    for language in ("ru", "en"):
+        paragraphs = [text.in_language(language) for text in methods(arms_of(study, PLAN)).remarks]
+        assert len(paragraphs) == len(study.by_arm)
+        assert max(len(text.split()) for text in paragraphs) <= 120
+    untrained, trained = ({k: v for k, v in PLAN.items() if k != "training"}, PLAN)
+    assert "without special training" in str(methods(arms_of(study, untrained)).remarks[0])
+    assert "without special training" not in str(methods(arms_of(study, trained)).remarks[0])
+    assert (
+        "29 annotators of the crowdsourcing platform Toloka answered 100 items of the dataset LCS"
+        in paragraphs[0]
+    )
 
 
 def test_only_the_section_changes_in_the_card() -> None:

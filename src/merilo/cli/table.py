@@ -26,8 +26,11 @@ def print_table(
     ] = None,
     *,
     form: Annotated[
-        Literal["markdown", "latex", "html", "csv"],
-        typer.Option("--format", help="The format; html has both languages."),
+        Literal["markdown", "latex", "html", "csv", "eval-yaml"],
+        typer.Option(
+            "--format",
+            help="The format; html has both languages, eval-yaml is your studies for Inspect Evals.",
+        ),
     ] = "markdown",
     language: Annotated[Language, typer.Option(help="The language of Markdown and LaTeX.")] = "en",
     out: Annotated[
@@ -44,6 +47,7 @@ def print_table(
     from merilo.atomic_write import write_text  # noqa: PLC0415 - slow
     from merilo.baselines.baseline import BASELINE_FILE  # noqa: PLC0415
     from merilo.reports.human_table import (  # noqa: PLC0415
+        eval_yaml,
         human_rows,
         read_study,
         table_text,
@@ -53,7 +57,7 @@ def print_table(
     check_places([study.folder / BASELINE_FILE for study in studies], json_to, out, force=force)
     rows = human_rows(studies)
     beside = None if out is None else out.parent
-    text = table_text(rows, form, language, beside=beside)
+    text = eval_yaml(studies) if form == "eval-yaml" else table_text(rows, form, language, beside=beside)
     if json_to:
         emit_json({"rows": [row.to_json() for row in rows]}, json_to)
     if out is not None:

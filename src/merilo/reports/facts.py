@@ -332,8 +332,7 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             yield Text("No metric is given, because no metric could be computed.")
         else:
             yield Text("No metric is given, because the study has no gold answers.")
-    if any(metric.ci95 for metric in record.metrics.values()):
-        yield Text("Brackets: 95% confidence intervals over items and annotators.")
+    yield from _brackets(record)
     benchmark = record.human_benchmark
     if (
         study.of_benchmark
@@ -350,6 +349,11 @@ def _result(study: PlannedBaseline) -> Iterator[Text]:
             n=next(iter(benchmark.metrics.values())).n,
             total=record.item_counts.total,
         )
+
+
+def _brackets(record: Baseline) -> Iterator[Text]:
+    if any(metric.ci95 for metric in record.metrics.values()):
+        yield Text("Brackets: 95% confidence intervals over items and annotators.")
 
 
 def majority_alone(record: Baseline, name: str) -> Estimate | None:
@@ -903,6 +907,46 @@ def _agreement_tables(study: PlannedBaseline) -> Iterator[Table]:
         Text("consensus correct"), Text("consensus wrong"),
     )  # fmt: skip
     yield Table(Text("Items by agreement"), head, tuple(rows))
+
+
+# Methods
+
+
+def methods(arms: Mapping[str, PlannedBaseline]) -> Section:
+    """Return the methods and the result of each arm in one paragraph for a paper, at most 120 words."""
+    paragraphs = tuple(joined(_methods(study)) for study in arms.values())
+    return Section("methods", Text("Methods in one paragraph, for a paper"), remarks=paragraphs)
+
+
+def _methods(study: PlannedBaseline) -> Iterator[Text]:
+    record, people, drawn = study.record, study.record.annotator_counts.total, study.subset
+    overlap = {*(record.item_counts.overlap_before_exclusion or record.item_counts.overlap)} - {0}
+    if people is not None and record.item_counts.total is not None:
+        yield Text(
+            "{people} {role:experts=expert|annotator}{people:|s}{who} answered {items:# item|# items}"
+            "{of}{drawn}{each}.",
+            people=people,
+            role=study.role,
+            who=_described(study),
+            items=record.item_counts.total,
+            of=Text(" of the dataset {title}", title=study.title) if study.title else "",
+            drawn=Text(", drawn from {of}{how}", of=drawn.of, how=drawn.how) if drawn else "",
+            each=Text(", {n:# answer|# answers} to each", n=min(overlap)) if len(overlap) == 1 else "",
+        )
+    yield from _trained(study)
+    void = findings(study, void=True)
+    yield from void
+    if void:
+        return
+    if excluded := _excluded(study):
+        yield excluded
+    yield from _majority(record)
+    yield from headline(study)
+    yield from _brackets(record)
+    yield from _agreement(study)
+    if record.cost.hourly is not None:
+        pay = Money(record.cost.hourly, record.cost.currency)
+        yield Text("Pay: {pay} per hour.", pay=pay)
 
 
 # Doubtful items

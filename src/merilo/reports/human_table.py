@@ -7,16 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
 from markupsafe import Markup
 
 from merilo.baselines.baseline import Baseline, read_record
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
+from merilo.errors import DataError
 from merilo.estimate import Estimate
 from merilo.records import Number, Record
 from merilo.reports.facts import group_title, majority_alone, status
 from merilo.reports.html_page import html_page
 from merilo.reports.table import EMPTY, Cell, Form, Link, Section, Table, render
+from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Language, Money, Text, joined
 from merilo.wording import shown
 
@@ -247,6 +250,49 @@ def _test_sizes(sizes: Mapping[str, int]) -> Text | None:
         in_version = Text("{n} (v{version})", n=n, version=version)
         texts.append(Text("({n} in v{version})", n=n, version=version) if known else in_version)
     return joined(texts) if texts else None
+
+
+def eval_yaml(studies: Sequence[OwnStudy]) -> str:
+    """Return own studies as `human_baseline` of the file eval.yaml that describes an evaluation of Inspect Evals.
+
+    What that form has no field for stands in comments, in a form in which it could be added.
+
+    Raises:
+        DataError: there is no study, or a study has no value: it is rejected, simulated or without gold.
+    """
+    if not studies:
+        raise DataError("eval.yaml holds your own studies: name their folders")
+    parts = []
+    for study in studies:
+        record = study.record
+        name, estimate = next(iter(record.main_metrics.items()), ("", Estimate()))
+        if estimate.value is None or record.status == "rejected" or record.simulated:
+            raise DataError(
+                f"has no human figure to publish: it is {status(record.status)}",
+                file=shown(study.folder),
+                field=name or None,
+            )
+        beside: dict[str, Json] = {
+            "ci95": estimate.ci95 and [round(bound, 4) for bound in estimate.ci95],
+            "items": estimate.n,
+            "annotators": estimate.people or record.annotator_counts.used,
+        }
+        if record.people and record.people.metric == name and (person := record.people.rows().get("median")):
+            beside["median_annotator"] = person.value
+        figure = {
+            "metric": name,
+            "score": round(estimate.value, 4),
+            "source": f"{study.folder.name}/report.html",
+        }
+        comments = [f"# {line}" for line in _yaml(beside).splitlines()]
+        parts.append(
+            "\n".join([f"# {record.dataset}", _yaml({"human_baseline": figure}).rstrip(), *comments])
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _yaml(content: Mapping[str, object]) -> str:
+    return yaml.safe_dump(dict(content), allow_unicode=True, sort_keys=False, default_flow_style=None)
 
 
 def table_text(

@@ -17,11 +17,13 @@ from merilo.reports.facts import (
     PlannedBaseline,
     arm_sections,
     facts,
+    methods,
     option_letters,
     overview,
     status,
 )
 from merilo.reports.html_page import html_page, page_environment, spans
+from merilo.reports.messages import arms_of
 from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -56,7 +58,8 @@ def _body(
 ) -> Markup:
     """Return the content of the page: the status, the result and what spoils it, its tables, and folded parts."""
     record, (result, *others) = study.record, facts(study)
-    folded = [*others, *_plan(files), *_origin(record.provenance)]
+    paper = methods(arms_of(record, study.plan))
+    folded = [*others, paper, *_plan(files), *_origin(record.provenance)]
     shown = [section for section in folded if section.sentences or section.remarks or section.tables]
     kind = "neutral" if record.findings else "good"
     content = {
