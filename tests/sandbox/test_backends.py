@@ -126,120 +126,96 @@ def test_a_worker_without_rights_makes_its_own_namespaces(
         assert only(pool, source).texts == ("([], 4)",)  # keeper, worker, fork server, judge
 
 
-def said_to_nobody(code: str) -> str:
-    """What this code prints when an ordinary user runs it: that user's jail maps the one user, and not root's block of ids."""
-    jail_or_skip()
-    python = shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin")
-    if os.geteuid() != 0:
-        pytest.skip("this is an ordinary user")
-    if python is None:
-        pytest.skip("no Python that every user can run")
-    nobody = pwd.getpwnam("nobody")
-    head = (
-        "import sys, os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
-        "from merilo.sandbox.program import Limits, Program\nfrom merilo.sandbox.doctor import examine\n"
-        "assert os.getuid() != 0\n"
-    )
-    try:
-        done = subprocess.run(
-            [python, "-c", head + code],
-            user=nobody.pw_uid,
-            group=nobody.pw_gid,
-            extra_groups=[],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except PermissionError as error:
-        pytest.skip(f"nobody cannot run it: {error}")
-    if "ModuleNotFoundError" in done.stderr or "SyntaxError" in done.stderr or "ImportError" in done.stderr:
+IN_ANOTHER_PROCESS = """
+import os
+from merilo.sandbox.backends import backend
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Limits, Program
+from merilo.sandbox.doctor import examine
+jail = backend('bubblewrap')
+{before}
+with Pool(1, backend=jail, limits=Limits({limits})) as pool:
+    programs = [Program(str(n), source, 'f', ({{}},)) for n, source in enumerate({sources!r})]
+    print([e.texts + (e.attempts,) for e in pool.run(programs)] or [f for f in examine(pool) if not f.held])
+"""
+
+
+def told(code: str, *words: str, **options: object) -> list[object]:
+    """What the code prints in a process of its own, which these words start."""
+    done = subprocess.run([*words, "-c", code], capture_output=True, text=True, check=False, **options)
+    older = ("No module named 'merilo", "No module named 'tomllib'", "SyntaxError", "cannot import name")
+    if options.get("user") and any(reason in done.stderr for reason in older):
         pytest.skip("nobody cannot read Merilo's sources, or has an older Python")
     assert not done.returncode, done.stderr
-    return done.stdout.strip()
+    return ast.literal_eval(done.stdout)
+
+
+def told_to_nobody(*sources: str, before: str = "", limits: str = "") -> list[object]:
+    """How programs of an ordinary user end, whose jail maps the one user and not root's block of ids; the doctor's findings if there are none."""
+    jail_or_skip()
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin")
+    if os.geteuid() != 0 or python is None:
+        pytest.skip("this is an ordinary user, or there is no Python that every user can run")
+    nobody = pwd.getpwnam("nobody")
+    code = IN_ANOTHER_PROCESS.format(before=f"assert os.getuid()\n{before}", limits=limits, sources=sources)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)}
+    ids = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    try:
+        return told(code, python, **ids, env=environment, cwd="/")
+    except PermissionError as error:
+        pytest.skip(f"nobody cannot run it: {error}")
 
 
 def test_an_ordinary_user_gets_the_same_verdicts() -> None:
-    code = (
-        "with Pool(1, backend=backend('bubblewrap'), limits=Limits(wall_seconds=2, memory_bytes=2 ** 28)) as pool:\n"
-        "    print([finding for finding in examine(pool) if not finding.held])\n"
-    )
-    assert said_to_nobody(code) == "[]"
+    assert told_to_nobody(limits="wall_seconds=2, memory_bytes=2 ** 28") == []
 
 
 def test_what_an_ordinary_users_program_does_to_its_folders_does_not_reach_the_next() -> None:
     """That user owns the scratch folders themselves: their mode and their times are a program's to change."""
-    code = (
-        'look = \'import os\\ndef f():\\n    open("x", "w").close()\\n\'\n'
-        'look += \'    return [oct(os.stat(p).st_mode) for p in ("/tmp", "/dev/shm")], os.stat("/dev/shm").st_mtime_ns == 5\'\n'
-        "deeds = ['os.chmod(p, %d)' % mode for mode in (0, 0o300, 0o444, 0o500, 0o777)] + ['os.utime(p, ns=(5, 5))']\n"
-        'leave = \'import os\\ndef f():\\n    for p in ("/tmp", "/dev/shm"):\\n        \'\n'
-        "programs = [p for d in deeds for p in (Program(d, leave + d, 'f', ({},)), Program('look', look, 'f', ({},)))]\n"
-        "with Pool(1, backend=backend('bubblewrap')) as pool:\n"
-        "    print({e.texts + (e.attempts,) for e in pool.run(programs)})\n"
+    look = (
+        "import os\ndef f():\n    open('x', 'w').close()\n"
+        "    return [oct(os.stat(p).st_mode) for p in ('/tmp', '/dev/shm')], os.stat('/dev/shm').st_mtime_ns == 5"
     )
-    seen = "(['0o41777', '0o41777'], False)"
-    assert set(ast.literal_eval(said_to_nobody(code))) == {("None", 1), (seen, 1)}
+    deeds = [f"os.chmod(p, {mode})" for mode in (0, 0o300, 0o444, 0o500, 0o777)] + ["os.utime(p, ns=(5, 5))"]
+    leave = [f"import os\ndef f():\n    for p in ('/tmp', '/dev/shm'):\n        {deed}" for deed in deeds]
+    ends = told_to_nobody(*[source for deed in leave for source in (deed, look)])
+    assert set(ends) == {("None", 1), ("(['0o41777', '0o41777'], False)", 1)}
 
 
 @pytest.mark.thorough
 def test_what_an_ordinary_users_program_signals_to_its_group_reaches_no_worker() -> None:
     """That user's worker has the program's user id, and Python handles interrupts: an interrupt would end the worker."""
-    code = (
-        "source = 'import os, signal\\ndef f():\\n    signal.signal(2, signal.SIG_IGN)\\n    os.kill(0, 2)\\n    return os.getpgrp()'\n"
-        "with Pool(1, backend=backend('bubblewrap')) as pool:\n"
-        "    programs = [Program(str(n), source, 'f', ({},)) for n in range(3)]\n"
-        "    print([e.texts + (e.attempts,) for e in pool.run(programs)])\n"
-    )
-    assert ast.literal_eval(said_to_nobody(code)) == [("1", 1)] * 3
+    source = "import os, signal\ndef f():\n    signal.signal(2, signal.SIG_IGN)\n    os.kill(0, 2)\n    return os.getpgrp()"
+    assert told_to_nobody(*[source] * 3) == [("1", 1)] * 3
 
 
 def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter() -> None:
     """In one of its own a program would have every capability again."""
-    code = (
-        "from merilo.sandbox.backends import Bubblewrap\nfrom merilo.sandbox.interpreter import interpreter\n"
-        "class WithoutFilter(Bubblewrap):\n    def start(self, number, limits):\n        start = super().start(number, limits)\n"
-        "        start.settings['filter'] = ''\n        return start\n"
-        "source = 'import ctypes, os\\ndef f():\\n    return ctypes.CDLL(None).unshare(0x10000000), os.listdir(\"/tmp\")'\n"
-        "with Pool(1, backend=WithoutFilter(interpreter())) as pool:\n"
-        "    print([e.texts for e in pool.run([Program('1', source, 'f', ({},))])])\n"
+    before = (
+        "start = jail.start\ndef unfiltered(number, limits):\n    changed = start(number, limits)\n"
+        "    changed.settings['filter'] = ''\n    return changed\njail.start = unfiltered"
     )
-    assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
-
-
-def printed(words: list[str], **more) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True, **more).stdout
+    source = (
+        "import ctypes, os\ndef f():\n    return ctypes.CDLL(None).unshare(0x10000000), os.listdir('/tmp')"
+    )
+    assert told_to_nobody(source, before=before) == [("(-1, [])", 1)]
 
 
 @pytest.mark.thorough
-def test_bounds_that_are_lower_already_are_kept() -> None:
-    """The scoring process may have low limits itself; programs cannot get higher limits."""
+def test_lower_bounds_are_kept_and_groups_of_roots_are_not() -> None:
+    """The scoring process may have low limits itself, which programs cannot raise, and groups, which they do not get."""
     jail_or_skip()
-    code = (
-        "from merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
-        "from merilo.sandbox.program import Limits, Program\n"
-        "source = 'import resource\\ndef f():\\n    return [resource.getrlimit(n) for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]'\n"
-        "with Pool(1, backend=backend(), limits=Limits(open_files=64, file_bytes=2 ** 20)) as pool:\n"
-        "    print(*[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
+    source = (
+        "import os, resource\ndef f():\n"
+        "    return [resource.getrlimit(n) for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)], os.getgroups()"
     )
-    words = ["/bin/sh", "-c", 'ulimit -n 40; exec "$0" -c "$1"', sys.executable, code]
-    assert printed(words) == f"{[(40, 40), (2**20, 2**20)]}\n"
-
-
-@pytest.mark.thorough
-def test_no_group_of_roots_is_a_programs() -> None:
-    jail_or_skip()
-    if os.geteuid() != 0:
-        pytest.skip("this is an ordinary user")
-    code = (
-        "import os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
-        "from merilo.sandbox.program import Program\n"
-        "source = 'import os\\ndef f():\\n    return os.getgroups()'\n"
-        "with Pool(1, backend=backend()) as pool:\n    print(len(os.getgroups()), *[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
-    )
-    assert printed([sys.executable, "-c", code], extra_groups=[1234]) == "1 []\n"
+    code = IN_ANOTHER_PROCESS.format(before="", limits="open_files=64, file_bytes=2 ** 20", sources=[source])
+    words = ["/bin/sh", "-c", 'ulimit -n 40; exec "$0" "$@"', sys.executable]
+    groups = {"extra_groups": [1234]} if os.geteuid() == 0 else {}
+    ((answer, attempts),) = told(code, *words, env={**os.environ, "PYTHONPATH": str(SOURCES)}, **groups)
+    bounds, seen = ast.literal_eval(answer)
+    assert (bounds, attempts) == ([(40, 40), (2**20, 2**20)], 1)
+    assert not groups or seen == []
 
 
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
@@ -353,16 +329,14 @@ def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
     minor = ".".join(own.version.split(".")[:2])
     assert interpreter(minor).version.startswith(minor)
     assert interpreter(str(own.executable)).version == own.version
-    for wrong in ("3.8", "2.7", "4.0"):
-        with pytest.raises(UsageError, match=r"3\.9 to 3\.14"):
-            interpreter(wrong)
-    with pytest.raises(UsageError, match="neither a program"):
-        interpreter(str(tmp_path / "python"))
     on_path(tmp_path, "python", "echo hello")
-    with pytest.raises(UsageError, match="does not answer as a Python"):
-        interpreter(str(tmp_path / "python"))
-    with pytest.raises(UsageError, match="does not answer"):
-        interpreter("/bin/true")
+    for wrong, sentence in (
+        ("3.8", r"3\.9 to 3\.14"), ("2.7", r"3\.9 to 3\.14"), ("4.0", r"3\.9 to 3\.14"),
+        (str(tmp_path / "none"), "neither a program"), (str(tmp_path / "python"), "does not answer as a Python"),
+        ("/bin/true", "does not answer"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=sentence):
+            interpreter(wrong)
 
 
 def test_a_version_means_itself_and_no_other_that_begins_with_the_same_letters(

@@ -350,16 +350,12 @@ def score_programs(
             "judge_seed": ledger.header.get("judge_seed"), "python": named(sandbox.python),
             "packages": named(library), "out": named(folder), "outputs": named(submission),
         }  # fmt: skip
-        by_problem: dict[ItemId, list[Verdict]] = {problem.id: [] for problem in problems.values()}
-        for verdict in verdicts:
-            by_problem[verdict.problem].append(verdict)
-        tallies = {name: Tally(some) for name, some in by_problem.items() if some}
         result = _scores(
-            tallies,
+            problems,
+            census,
             verdicts,
             asked=tuple(k),
-            closed=any(problems[str(name)].is_closed for name in tallies),
-            warnings=_warnings(census, jailed=not sandbox.unsafe_no_sandbox),
+            jailed=not sandbox.unsafe_no_sandbox,
             seconds=time.monotonic() - begun,
             resumed=ledger.resumed,
             record=_recorded(options, jail, rows, items),
@@ -400,19 +396,6 @@ def _refuse_gaps(
         )
 
 
-def _warnings(census: Census, *, jailed: bool) -> list[str]:
-    warnings = [] if jailed else ["the programs ran without a sandbox, and could do anything that you can"]
-    if census.too_long:
-        rows = listed([str(row) for row in census.too_long], 5)
-        warnings.append(
-            f"completions longer than {LONGEST_COMPLETION} characters count as failed: "
-            f"{len(census.too_long)} (row {rows})"
-        )
-    if gaps := _gaps(census):
-        warnings.append(f"{gaps}; they are left out")
-    return warnings
-
-
 def _gaps(census: Census) -> str | None:
     """Return a message about problems without completions; `None` if every problem has one."""
     names = [name for name, count in census.counts.items() if not count]
@@ -421,25 +404,23 @@ def _gaps(census: Census) -> str | None:
 
 
 def _scores(
-    tallies: Mapping[ItemId, Tally],
+    problems: Mapping[str, Problem],
+    census: Census,
     verdicts: Sequence[Verdict],
     *,
     asked: tuple[int, ...],
-    closed: bool,
-    warnings: list[str],
+    jailed: bool,
     seconds: float,
     resumed: int,
     record: Provenance,
 ) -> ProgramScores:
     """Compute pass@k for each k for which every problem has enough generations."""
-    for name, tally in tallies.items():
-        if complaint := tally.complaint:
-            warnings.append(
-                f"the check of problem {name} raised {complaint} on every answer; the check itself may be wrong"
-            )
-    if closed:
-        warnings.append("some problems have no outputs to compare with, so pass@k is not computed")
+    by_problem: dict[ItemId, list[Verdict]] = {problem.id: [] for problem in problems.values()}
+    for verdict in verdicts:
+        by_problem[verdict.problem].append(verdict)
+    tallies = {name: Tally(some) for name, some in by_problem.items() if some}
     fewest, least = min((len(tally), order) for order, tally in enumerate(tallies.values()))
+    closed = any(problems[str(name)].is_closed for name in tallies)
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {
         k: f"pass@{k} needs {k} generations of every problem, but {sum(len(each) < k for each in tallies.values())} of "
@@ -447,18 +428,44 @@ def _scores(
         for k in ks
         if k > fewest
     }
-    scores = [
-        mean_score(
-            f"pass@{k}", [pass_at_k(len(each), each.passed, k) for each in tallies.values()], [*tallies]
-        )
+    shares = {
+        k: [pass_at_k(len(tally), tally.passed, k) for tally in tallies.values()]
         for k in ks
         if k not in refused
-    ]
+    }
     people, single = authors(verdicts) if verdicts[0].annotator is not None else ((), None)
-    every = [*refused.values(), *warnings]
     return ProgramScores(
-        Tally(verdicts), tallies, scores, refused, every, seconds, resumed, record, people, single
+        Tally(verdicts),
+        tallies,
+        [mean_score(f"pass@{k}", values, [*tallies]) for k, values in shares.items()],
+        refused,
+        [*refused.values(), *_warnings(census, tallies, jailed=jailed, closed=closed)],
+        seconds,
+        resumed,
+        record,
+        people,
+        single,
     )
+
+
+def _warnings(
+    census: Census, tallies: Mapping[ItemId, Tally], *, jailed: bool, closed: bool
+) -> Iterator[str]:
+    if not jailed:
+        yield "the programs ran without a sandbox, and could do anything that you can"
+    if census.too_long:
+        rows = listed([str(row) for row in census.too_long], 5)
+        yield (
+            f"completions longer than {LONGEST_COMPLETION} characters count as failed: "
+            f"{len(census.too_long)} (row {rows})"
+        )
+    if gaps := _gaps(census):
+        yield f"{gaps}; they are left out"
+    for name, tally in tallies.items():
+        if complaint := tally.complaint:
+            yield f"the check of problem {name} raised {complaint} on every answer; the check itself may be wrong"
+    if closed:
+        yield "some problems have no outputs to compare with, so pass@k is not computed"
 
 
 def authors(verdicts: Sequence[Verdict]) -> tuple[tuple[Author, ...], Estimate]:

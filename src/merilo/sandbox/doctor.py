@@ -26,7 +26,6 @@ from textwrap import indent
 from typing import Final
 
 from merilo.errors import UsageError
-from merilo.records import Record
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Execution, Outcome, Program
 
@@ -41,7 +40,8 @@ class Sign(Enum):
     ANSWER = "the program reports it"
 
 
-class Probe(Record):
+@dataclass(frozen=True, slots=True)
+class Probe:
     """A hostile program of the table `probes.toml`.
 
     Attributes:
@@ -61,29 +61,13 @@ class Probe(Record):
     ends: frozenset[Outcome] = frozenset()
 
 
-class Trace(Record):
-    """What a program may leave behind: the statement that leaves it, and how the next program could find it."""
-
-    what: str
-    leave: str
-    look: str
+def _probe(sign: str | None = None, ends: Sequence[str] = (), **texts: str) -> Probe:
+    return Probe(**texts, sign=Sign(sign) if sign else None, ends=frozenset(map(Outcome, ends)))
 
 
-class Forgery(Record):
-    """An incorrect program that tries to pass a check."""
-
-    claim: str
-    source: str
-
-
-class _Table(Record):
-    probe: tuple[Probe, ...]
-    trace: tuple[Trace, ...]
-    forgery: tuple[Forgery, ...]
-
-
-_TABLE: Final = _Table.of_json(tomllib.loads((files("merilo.sandbox") / "probes.toml").read_text("utf-8")))
-PROBES: Final = _TABLE.probe
+#: Read without Pydantic, so that any Python with Merilo's sources can examine its machine.
+_TABLE: Final = tomllib.loads((files("merilo.sandbox") / "probes.toml").read_text("utf-8"))
+PROBES: Final = tuple(_probe(**row) for row in _TABLE["probe"])
 
 _NESTED: Final = "-(" * 50_000 + ")" * 50_000
 
@@ -232,20 +216,20 @@ def _ended(execution: Execution) -> str:
 
 
 def _neighbours(pool: Pool) -> Iterator[Attempt]:
-    for trace in _TABLE.trace:
-        _run(pool, f"def probe():\n    {trace.leave.strip()}")
-        seen = _run(pool, f"def probe():\n    return {trace.look.strip()}").texts[0]
+    for trace in _TABLE["trace"]:
+        _run(pool, f"def probe():\n    {trace['leave'].strip()}")
+        seen = _run(pool, f"def probe():\n    return {trace['look'].strip()}").texts[0]
         detail = "" if seen == "None" else f"the next program found {seen}"
-        yield Attempt("neighbours", f"a program leaves no trace in {trace.what}", detail)
+        yield Attempt("neighbours", f"a program leaves no trace in {trace['what']}", detail)
 
 
 def _verdicts(pool: Pool) -> Iterator[Attempt]:
     gold = secrets.token_hex(16)
     check = Check(f"def check(candidate):\n    assert candidate() == '{gold}'  # GOLD-{gold}\n")
-    for forgery in _TABLE.forgery:
+    for forgery in _TABLE["forgery"]:
         # Twice: the second run could use what the first run's check left behind.
-        passed = any(_run(pool, forgery.source, check).outcome is Outcome.COMPLETED for _ in range(2))
-        yield Attempt("verdict", forgery.claim, "a wrong program passed" if passed else "")
+        passed = any(_run(pool, forgery["source"], check).outcome is Outcome.COMPLETED for _ in range(2))
+        yield Attempt("verdict", forgery["claim"], "a wrong program passed" if passed else "")
     execution = _run(pool, f"def probe():\n    return '{gold}'", check)
     detail = "" if execution.outcome is Outcome.COMPLETED else _ended(execution)
     yield Attempt("verdict", "a correct program passes", detail)

@@ -166,8 +166,8 @@ def read_fences(text: str) -> tuple[str, str, list[Block]]:
 
 def _apart(line: str) -> tuple[str, ...]:
     """Split a line that holds a whole block, or that ends with a closing fence behind code."""
-    if one := _ONE_LINE.match(line):
-        return "```", one[2].strip(), "```"
+    if block := _ONE_LINE.match(line):
+        return "```", block[2].strip(), "```"
     code = line.rstrip()
     if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`#"):
         return code[:-3], "```"

@@ -41,34 +41,34 @@ def new_judge_seed() -> str:
 class Outcome(Enum):
     """How a program ended; of an execution, that it completed its calls does not say that its answers were correct."""
 
+    #: Every call returned (and `str` of the result could be taken); the check returned.
     COMPLETED = "completed"
-    """Every call returned (and `str` of the result could be taken); the check returned."""
+    #: The check rejected the answers: it raised an exception that did not come from the program.
     REFUSED = "refused"
-    """The check rejected the answers: it raised an exception that did not come from the program."""
+    #: The program raised: `error` names the type.
     EXCEPTION = "exception"
-    """The program raised: `error` names the type."""
+    #: It used up its wall time or its processor time.
     TIMEOUT = "timeout"
-    """It used up its wall time or its processor time."""
+    #: It used up its memory.
     MEMORY = "memory"
-    """It used up its memory."""
+    #: The jail refused an operation, and the program did not handle the refusal.
     FORBIDDEN = "forbidden"
-    """The jail refused an operation, and the program did not handle the refusal."""
+    #: Its answers exceed the limit on output.
     OUTPUT = "output"
-    """Its answers exceed the limit on output."""
+    #: It could not be compiled.
     SYNTAX_ERROR = "syntax_error"
-    """It could not be compiled."""
+    #: It ran and defined no function with the entry point's name.
     NO_SUCH_FUNCTION = "no_such_function"
-    """It ran and defined no function with the entry point's name."""
+    #: Its process ended before it had answered: it exited, crashed, or was killed; `error` says how.
     EXITED = "exited"
-    """Its process ended before it had answered: it exited, crashed, or was killed; `error` says how."""
+    #: Verdict: every answer is the gold answer, or the check accepted them.
     PASSED = "passed"
-    """Verdict: every answer is the gold answer, or the check accepted them."""
+    #: Verdict: an answer is not the gold answer, or the check rejected them.
     WRONG_ANSWER = "wrong_answer"
-    """Verdict: an answer is not the gold answer, or the check rejected them."""
+    #: Verdict: every call returned, but the gold answers are not public.
     NOT_JUDGED = "not_judged"
-    """Verdict: every call returned, but the gold answers are not public."""
+    #: Verdict: the completion is too long to be run.
     TOO_LONG = "too_long"
-    """Verdict: the completion is too long to be run."""
 
 
 @dataclass(frozen=True, slots=True)
