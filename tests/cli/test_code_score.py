@@ -126,12 +126,9 @@ def test_a_k_may_be_given_several_times_and_in_lists(tmp_path, data):
 
 
 def test_problems_that_nobody_answered_are_left_out_only_when_asked(tmp_path, data):
-    path, what = tmp_path / "c.jsonl", "there are no completions for 1 of 2 problems (2)"
-    done = scored(tmp_path, data, [completion(1, RIGHT)])
-    assert (done.status, done.complaint) == (1, f"merilo: {path}: {what}; --partial scores the others")
-    done = score(path, data, "--partial", "--json", "-")
+    done = scored(tmp_path, data, [completion(1, RIGHT)], "--partial", "--json", "-")
     assert (done.status, done.json["metrics"]["pass@1"]["n"]) == (0, 1)
-    assert done.complaint == f"merilo: {what}; they are left out"
+    assert done.complaint == "merilo: there are no completions for 1 of 2 problems (2); they are left out"
 
 
 def test_the_recorded_command_gives_the_same_score_again(tmp_path, data):
@@ -293,12 +290,15 @@ def test_a_check_that_seems_broken_is_named_and_has_no_outputs_to_write(tmp_path
     assert done.complaint.startswith("merilo: --outputs: the problems are tested by check")
 
 
-def test_bad_input_is_one_sentence(tmp_path, data):
+@pytest.mark.parametrize(("rows", "status", "sentence"), [
+    ([], 2, "c.jsonl: holds no completions"),
+    ([completion(1, RIGHT), {"id": 1}], 1, "c.jsonl, row 2, completion: must be the text"),
+    ([completion(1, RIGHT)], 1, "c.jsonl: there are no completions for 1 of 2 problems (2); --partial scores the others"),
+])  # fmt: skip
+def test_bad_input_is_one_sentence(tmp_path, data, rows, status, sentence):
     """The tests of reading problems and completions have every fault."""
-    done = scored(tmp_path, data, [])
-    assert (done.status, done.complaint) == (2, f"merilo: {tmp_path / 'c.jsonl'}: holds no completions")
-    done = scored(tmp_path, data, [completion(1, RIGHT), {"id": 1}])
-    assert (done.status, "c.jsonl, row 2, completion: must be the text" in done.complaint) == (1, True)
+    done = scored(tmp_path, data, rows)
+    assert (done.status, sentence in done.complaint) == (status, True)
 
 
 #: Words after `code score c.jsonl --data problems.json`, in a folder with `packages/`, and what is said of them.

@@ -146,7 +146,7 @@ FORGERIES = [
     Forgery(
         "changes how the harness speaks",
         "import sys, json\nh = sys.modules.get('merilo.sandbox.inside.harness')\n"
-        "if h:\n    h._packed = lambda record: b'[\"accepted\"]'\n    h.frames.write = lambda d, *p: __import__('os').write(d, b'\\n\\0\\0\\0[\"accepted\"]')\n"
+        "if h:\n    h._packed = lambda record: b'[\"accepted\"]'\n    h.messages.write = lambda d, *p: __import__('os').write(d, b'\\n\\0\\0\\0[\"accepted\"]')\n"
         "def attack():\n    return 'wrong'",
         False,
     ),

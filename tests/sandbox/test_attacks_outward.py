@@ -146,34 +146,35 @@ PROCESSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", FILES + NETWORK, ids=names(FILES + NETWORK))
-def test_files_and_network_are_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> None:
-    assert not attack.on(pool, arena)
-    assert arena.is_untouched()
-    assert arena.heard == []
-    assert is_healthy(pool)
+ATTACKS = FILES + NETWORK + PROCESSES
 
 
-@pytest.mark.parametrize("attack", PROCESSES, ids=names(PROCESSES))
-def test_processes_are_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> None:
-    assert not attack.on(pool, arena)
-    assert arena.victim.poll() is None
-    assert arena.strangers() == []
-    assert is_healthy(pool)
+def is_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> bool:
+    """Whether the attack did no harm, neither what it meant nor any other, and the pool works on."""
+    return (
+        not attack.on(pool, arena)
+        and arena.is_untouched()
+        and arena.heard == []
+        and arena.victim.poll() is None
+        and arena.strangers() == []
+        and is_healthy(pool)
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=names(ATTACKS))
+def test_the_machine_is_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> None:
+    assert is_out_of_reach(attack, pool, arena)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("attack", PROCESSES, ids=names(PROCESSES))
-def test_processes_are_out_of_reach_of_a_program_that_may_be_several(
+def test_the_machine_is_out_of_reach_of_a_program_that_may_be_several(
     attack: Attack, roomy_pool: Pool, arena: Arena
 ) -> None:
-    assert not attack.on(roomy_pool, arena)
-    assert arena.victim.poll() is None
-    assert arena.strangers() == []
-    assert is_healthy(roomy_pool)
+    assert is_out_of_reach(attack, roomy_pool, arena)
 
 
-REAL = [attack for attack in FILES + NETWORK + PROCESSES if attack.safe]
+REAL = [attack for attack in ATTACKS if attack.safe]
 
 
 @pytest.mark.parametrize("attack", REAL, ids=names(REAL))

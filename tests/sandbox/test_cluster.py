@@ -69,9 +69,7 @@ def test_an_empty_address_is_a_sentence():
 
 def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     data = write_items(tmp_path / "problems.json", item(1))
-    texts = ["    return 2 * x", "    return x", "    return y", "    return ("] + [
-        f"    return {n} * x" for n in range(20)
-    ]
+    texts = ["    return 2 * x", "    return y", "    return (", *(f"    return {n} * x" for n in range(20))]
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
     problems = read_problems(data)
     census, verdicts = count_completions(path, problems), []
@@ -82,46 +80,31 @@ def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     assert sum(verdict.passed for verdict in verdicts[0]) == 2
 
 
-def test_each_program_is_run_exactly_once_though_a_machine_is_lost(cluster):
-    lost = None
-    seen = []
-    with JAILS.open() as executor:
-        for execution in executor.run(programs(200)):
-            seen.append(execution.id)
-            assert execution.outcome is Outcome.COMPLETED
-            assert execution.texts == (str(2 * int(execution.id)),)
-            if len(seen) == 40:
-                lost = next(iter(cluster.worker_nodes))
-                cluster.remove_node(lost, allow_graceful=False)
-    assert lost is not None
-    assert sorted(seen, key=int) == [str(number) for number in range(200)]
-
-
 def workers(cluster) -> list[int]:
     """The processes that run batches, on all machines."""
     found = []
-    for machine in cluster.list_all_nodes():
-        for raylet in machine.all_processes["raylet"]:
-            for pid in descendants(raylet.process.pid):
-                with contextlib.suppress(OSError):
-                    if (
-                        Path(f"/proc/{pid}/cmdline")
-                        .read_bytes()
-                        .startswith((b"ray::_run_batch", b"ray::IDLE"))
-                    ):
-                        found.append(pid)
+    raylets = [raylet for node in cluster.list_all_nodes() for raylet in node.all_processes["raylet"]]
+    for pid in (pid for raylet in raylets for pid in descendants(raylet.process.pid)):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith((b"ray::_run_batch", b"ray::IDLE")):
+                found.append(pid)
     return found
 
 
-@pytest.mark.thorough
-def test_each_program_is_run_exactly_once_though_every_worker_is_lost_with_the_last_of_them(cluster):
+@pytest.mark.parametrize(("count", "after"), [(200, 40), (20, 4)], ids=["a machine", "every worker"])
+def test_each_program_is_run_exactly_once_though_what_runs_it_is_lost(cluster, count, after):
     seen = []
     with JAILS.open() as executor:
-        for execution in executor.run(programs(20)):
+        for execution in executor.run(programs(count)):
             seen.append(execution.id)
-            if len(seen) == 4:
+            assert execution.outcome is Outcome.COMPLETED
+            assert execution.texts == (str(2 * int(execution.id)),)
+            if len(seen) == after and count == 200:
+                lost = [next(iter(cluster.worker_nodes))]
+                cluster.remove_node(lost[0], allow_graceful=False)
+            elif len(seen) == after:  # with the last of the programs
                 lost = workers(cluster)
                 for pid in lost:
                     os.kill(pid, signal.SIGKILL)
     assert lost
-    assert sorted(seen, key=int) == [str(number) for number in range(20)]
+    assert sorted(seen, key=int) == [str(number) for number in range(count)]

@@ -1,5 +1,6 @@
 """What may cross between processes crosses unchanged; nothing else does."""
 
+import contextlib
 import json
 import math
 from array import array
@@ -8,7 +9,7 @@ from collections import deque
 import numpy as np
 import pytest
 from every import every
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from merilo.sandbox.inside import messages
@@ -49,25 +50,21 @@ def test_a_plain_value_comes_back_as_it_was(value: object) -> None:
     assert types_of(back) == types_of(value)
 
 
-@given(st.one_of(st.binary(), st.text().map(lambda text: text.encode("utf-8", "surrogatepass"))))
-def test_any_bytes_are_a_value_or_refused(raw: bytes) -> None:
-    try:
-        messages.loads(raw)
-    except messages.NotPlainError:
-        return
-
-
-@given(
-    st.recursive(
-        st.none() | st.text() | st.integers(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("tdsfgibcrneo?"), inner),
-    )
+RAW = st.one_of(st.binary(), st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
+NESTED = st.recursive(
+    st.none() | st.text() | st.integers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("tdsfgibcrneo?"), inner),
 )
-def test_any_json_is_a_value_or_refused(data: object) -> None:
-    try:
-        messages.loads(json.dumps(data))
-    except messages.NotPlainError:
-        return
+
+
+@given(RAW | NESTED.map(lambda data: json.dumps(data).encode()))
+@example(b'{"n": ["Decimal", "x"]}')
+@example(b'{"n": ["Fraction", "1/0"]}')
+@example(b'{"n": ["os", "1"]}')
+@example(b'{"n": ["Decimal", 0, 0]}')
+def test_any_bytes_are_a_value_or_refused(raw: bytes) -> None:
+    with contextlib.suppress(messages.NotPlainError):
+        assert not isinstance(messages.loads(raw), type(json))
 
 
 def test_not_a_number_crosses() -> None:
@@ -90,31 +87,13 @@ def test_an_object_is_refused_or_crosses_as_something_opaque() -> None:
 
 
 @every(
-    "text",
-    [
-        '{"n": ["Decimal", "x"]}',
-        '{"n": ["Fraction", "1/0"]}',
-        '{"n": ["os", "1"]}',
-        '{"n": ["Decimal", 0, 0]}',
-    ],
-)
-def test_a_number_that_is_none_is_refused_or_plain(text: str) -> None:
-    try:
-        assert messages.loads(text) == 0
-    except messages.NotPlainError:
-        return
-
-
-@every("value", [bytearray(b"ab"), memoryview(b"ab")])
-def test_bytes_that_can_be_changed_cross_as_bytes(value: bytearray | memoryview) -> None:
-    assert messages.loads(messages.dumps(value)) == b"ab"
-
-
-@every(
     ("value", "plain_value"),
-    [(np.bool_(1), True), (np.int8(5), 5), (np.float32(0.5), 0.5), (np.complex64(1j), 1j), (np.array(7), 7)],
-)
-def test_numbers_of_numpy_cross_as_pythons(value: object, plain_value: object) -> None:
+    [
+        (bytearray(b"ab"), b"ab"), (memoryview(b"ab"), b"ab"), (np.bool_(1), True), (np.int8(5), 5),
+        (np.float32(0.5), 0.5), (np.complex64(1j), 1j), (np.array(7), 7),
+    ],
+)  # fmt: skip
+def test_what_is_nearly_plain_crosses_as_a_plain_value(value: object, plain_value: object) -> None:
     back = messages.loads(messages.dumps(value, opaque=True))
     assert back == plain_value
     assert type(back) is type(plain_value)

@@ -115,17 +115,12 @@ def test_tests_and_gold_have_several_forms(tmp_path, changed, tests, gold):
     assert (problem.tests, problem.gold) == (tests, gold)
 
 
-@pytest.mark.parametrize("outputs", [None, "", []])
-def test_a_problem_without_gold_is_closed(tmp_path, outputs):
-    problem = read_problems(written(tmp_path, {"data": [item(outputs=outputs)]}))["1"]
-    assert problem.is_closed
-
-
-def test_the_last_function_of_the_stub_is_the_entry_point_where_none_is_named(tmp_path):
-    path = written(
-        tmp_path, {"data": [item(function="def one():\n    return 1\n\n" + STUB, entry_point=None)]}
-    )
-    assert read_problems(path)["1"].stub.entry_point == "double"
+def test_a_problem_without_gold_is_closed_and_the_last_function_is_its_entry_point(tmp_path):
+    two = "def one():\n    return 1\n\n" + STUB
+    for outputs in (None, "", []):
+        path = written(tmp_path, {"data": [item(outputs=outputs, function=two, entry_point=None)]})
+        problem = read_problems(path)["1"]
+        assert (problem.is_closed, problem.stub.entry_point) == (True, "double")
 
 
 def test_many_rows_answer_one_problem_named_by_id_or_task_id_as_a_number_or_a_text(tmp_path):
@@ -304,13 +299,12 @@ def test_a_file_that_is_not_there_or_is_no_file_is_refused(tmp_path, reading):
     assert "is a pipe or a device" in refused(tmp_path / "pipe.json", reading)
 
 
-@pytest.mark.parametrize("name", ["problems.json", "problems.jsonl", "problems.parquet"])
-def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, name):
-    path = tmp_path / name
-    with path.open("wb") as stream:
-        stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
-    sentence = f"{name}: holds more than 256 MiB, which is too large for a file of problems"
-    assert sentence in refused(path, read_problems)
+def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path):
+    for name in ("problems.json", "problems.jsonl", "problems.parquet"):
+        with (tmp_path / name).open("wb") as stream:
+            stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
+        sentence = f"{name}: holds more than 256 MiB, which is too large for a file of problems"
+        assert sentence in refused(tmp_path / name, read_problems)
 
 
 def test_an_archive_that_unfolds_without_end_is_refused_before_it_is_held_in_memory(tmp_path, monkeypatch):

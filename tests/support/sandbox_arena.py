@@ -320,3 +320,29 @@ def holder(
     command = [sys.executable, "-c", HOLDER.format(backend=backend, workers=workers)]
     search = {"PYTHONPATH": str(Path(merilo.__file__).parent.parent)}
     return ended_process(command, stdout=subprocess.PIPE, env=os.environ | search | environment)
+
+
+#: Programs whose outcome must be the same on every Python and in every jail.
+PROGRAMS = [
+    Program("right", "def f(x):\n    return x * 2", "f", ({"x": 2}, {"x": "ab"}, {"x": [1.5, None]})),
+    Program("raises", "def f(x):\n    return 1 // x", "f", ({"x": 2}, {"x": 0})),
+    Program("locals", "import math\ndef g(n):\n    return math.sqrt(n)\ndef f(x):\n    return g(x)", "f", ({"x": 4},)),
+    Program("syntax", "def f(x) return", "f", ({"x": 2},)),
+    Program("missing", "def g(x):\n    return x", "f", ({"x": 2},)),
+    Program("value", "f = 5", "f", ({"x": 2},)),
+    Program("memory", "def f(x):\n    return bytearray(10 ** 11)", "f", ({"x": 2},)),
+    Program("time", "def f(x):\n    while True:\n        pass", "f", ({"x": 2},)),
+    Program("fork", "import os\ndef f(x):\n    return os.fork()", "f", ({"x": 2},)),
+    Program("exit", "import os\ndef f(x):\n    os._exit(3)", "f", ({"x": 2},)),
+    Program("quit", "def f(x):\n    exit(3)", "f", ({"x": 2},)),
+    Program("big", "def f(x):\n    return 7 ** x", "f", ({"x": 6000},)),
+    Program("many", "def f(x):\n    return 2 * x", "f", tuple({"x": n} for n in range(500))),
+    Program("random", "import random\ndef f(x):\n    return random.randint(1, 10 ** 9)", "f", ({"x": 1},)),
+    Program("check", "def f(x):\n    return [x]", "f", Check("def check(c):\n    assert c(3) == [3] and c(x=()) == [()]")),
+    Program("refused", "def f(x):\n    return x", "f", Check("def check(c):\n    assert c(3) == 4")),
+    Program("surrogate", "def f(x):\n    return x + chr(0xd800)", "f", ({"x": "ё"},)),
+]  # fmt: skip
+OUTCOMES = {program.id: "completed" for program in PROGRAMS} | {
+    "raises": "exception", "syntax": "syntax_error", "missing": "no_such_function", "value": "no_such_function",
+    "memory": "memory", "time": "timeout", "fork": "forbidden", "exit": "exited", "quit": "exception", "refused": "refused",
+}  # fmt: skip
