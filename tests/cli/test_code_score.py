@@ -389,22 +389,17 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     assert "20 distinct, 5 judged before, the others" in score(path, data, "--out", out).out
 
 
-def test_a_folder_of_another_job_is_refused(tmp_path, data):
+@pytest.mark.parametrize(("what", "words"), [
+    ("wall_seconds was", ["--timeout", 2]), ("jail was", ["--unsafe-no-sandbox"]), ("the completions have changed since", []),
+])  # fmt: skip
+def test_a_folder_of_another_job_is_refused(tmp_path, data, what, words):
     path, out = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), tmp_path / "out"
     assert score(path, data, "--out", out).status == 0
     before = (out / "verdicts.jsonl").read_bytes()
-    cases = [
-        ("wall_seconds was", ["--timeout", 2]),
-        ("jail was", ["--unsafe-no-sandbox"]),
-        ("the completions have changed since", []),
-    ]
-    for what, words in cases:
-        if not words:
-            write_lines(path, *generations(0, 1, 1))
-        done = score(path, data, "--out", out, *words)
-        assert done.status == 2
-        assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
-        assert (out / "verdicts.jsonl").read_bytes() == before
+    done = scored(tmp_path, data, generations(1 if words else 0, 1, 1), "--out", out, *words)
+    assert done.status == 2
+    assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
+    assert (out / "verdicts.jsonl").read_bytes() == before
 
 
 def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_asked(tmp_path, data):
@@ -455,13 +450,15 @@ def result(out: Path) -> dict:
     return {name: content[name] for name in names}
 
 
-def handles_of(pids: list[int]) -> list[int]:
-    """A handle of each process; a number alone would be given to another process in no time."""
-    handles = []
-    for pid in pids:
+def family_of(root: int) -> list[int]:
+    """A handle of each process below this one; a number alone would be given to another process in no time."""
+    handles = {}
+    for pid in descendants(root):
         with suppress(ProcessLookupError):
-            handles.append(os.pidfd_open(pid))
-    return handles
+            handles[pid] = os.pidfd_open(pid)
+    for pid in handles.keys() - set(descendants(root)):  # it ended, and the handle may be that of a stranger
+        os.close(handles.pop(pid))
+    return [*handles.values()]
 
 
 @pytest.mark.parametrize(
@@ -472,20 +469,8 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
     path, data = job(tmp_path)
     out, temporary, said = (tmp_path / name for name in ("out", "temporary", "said"))
     temporary.mkdir()
-    words = [
-        sys.executable,
-        "-m",
-        "merilo",
-        "code",
-        "score",
-        path,
-        "--data",
-        data,
-        "--out",
-        out,
-        "--workers",
-        2,
-    ]
+    options = ["--data", data, "--out", out, "--workers", 2]
+    words = [sys.executable, "-m", "merilo", "code", "score", path, *options]
     search = {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with (
         said.open("w") as stream,
@@ -494,8 +479,7 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
         while not (out / "verdicts.jsonl").exists() or len(lines_of(out)) - 1 <= BEFORE:
             with suppress(subprocess.TimeoutExpired):
                 pytest.fail(f"the job ended with {process.wait(0.005)} before anything could be killed")
-        before = descendants(process.pid)
-        family = handles_of([pid for pid in before if pid in descendants(process.pid)])
+        family = family_of(process.pid)
         assert len(family) >= 2
         process.send_signal(signal.SIGINT if victim == "interrupted" else signal.SIGKILL)
         for handle in family if victim == "everything" else ():

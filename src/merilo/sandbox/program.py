@@ -20,7 +20,7 @@ from typing import Final
 
 from merilo.errors import UsageError
 from merilo.sandbox.inside import messages
-from merilo.sandbox.inside.messages import ENDED, JOB, OVERFLOWED, REPORT, TIMED_OUT
+from merilo.sandbox.inside.messages import ENDED, LENGTH, OVERFLOWED, REPORT, TIMED_OUT
 
 MEBIBYTE = 2**20
 
@@ -247,7 +247,7 @@ def message_of(program: Program) -> bytes:
             ) from error
     # All supported versions of Python read and write version 2 of the format identically.
     programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
-    return messages.frame(JOB.pack(len(programs_part)) + programs_part + judges_part)
+    return messages.frame(LENGTH.pack(len(programs_part)) + programs_part + judges_part)
 
 
 def execution_of(report: bytes, program: Program, limits: Limits, attempts: int = 1) -> Execution | None:

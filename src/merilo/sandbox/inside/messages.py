@@ -40,9 +40,6 @@ from typing import Any
 LENGTH = struct.Struct("<I")
 _RIGHTS = struct.Struct("i")
 
-#: The length of the program's part of a job; the rest is the judge's part, empty if there is no check.
-JOB = LENGTH
-
 #: Cause, wait status, wall seconds, processor seconds, peak bytes; then the program's answers or the judge's verdict.
 REPORT = struct.Struct("<BiddQ")
 

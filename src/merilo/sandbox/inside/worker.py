@@ -2,8 +2,8 @@
 
 It runs inside the jail and exchanges these messages with the pool over its standard input and output:
 
-    pool -> worker    a frame with the settings (JSON), then a frame for each job: `JOB`, the program's part
-                      (marshalled, for the harness), and the judge's part (JSON; empty if there is no check)
+    pool -> worker    a frame with the settings (JSON), then a frame for each job: the length of the program's part,
+                      that part (marshalled, for the harness), and the judge's (JSON; empty if there is no check)
     worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then the program's answers or
                       the judge's verdict
 
@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 from merilo.sandbox.inside import fork_server, harness, messages
 from merilo.sandbox.inside.judge import Referee
 from merilo.sandbox.inside.kernel import CLONE_NEWIPC, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, Kernel
-from merilo.sandbox.inside.messages import ENDED, JOB, OVERFLOWED, REPORT, TIMED_OUT
+from merilo.sandbox.inside.messages import ENDED, LENGTH, OVERFLOWED, REPORT, TIMED_OUT
 
 #: The modules that programs import most often.
 COMMON_MODULES = (
@@ -267,8 +267,8 @@ class Server:
             job = messages.read(self._jobs)
             if job is None:
                 self._leave()
-            end_of_program = JOB.size + JOB.unpack_from(job)[0]
-            program, check = job[JOB.size : end_of_program], job[end_of_program:]
+            end_of_program = LENGTH.size + LENGTH.unpack_from(job)[0]
+            program, check = job[LENGTH.size : end_of_program], job[end_of_program:]
             started = time.monotonic()
             if check:
                 cause, payload, end = self._run_check(program, check, started + self._settings["wall"])
