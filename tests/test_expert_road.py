@@ -344,7 +344,7 @@ def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_cont
     )
     edit_plan(tmp_path / "study", {"arms.experts.overlap": 3, "arms.experts.time_limit": TIME_LIMITS})
     (short,) = [one for one in validate_study(tmp_path / "study").problems if "time_limit" in str(one)]
-    assert "arms.experts.time_limit: items test 0 of history, " in str(short)
+    assert "arms.experts.time_limit: items test 1 of history, " in str(short)
     edit_plan(tmp_path / "study", {"arms.experts.time_limit.seconds.history": 420})
     freeze_study(tmp_path / "study")
     state, random = State(load_study(open_study(tmp_path / "study"), "experts"), ()), Random(1)

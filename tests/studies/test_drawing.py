@@ -4,7 +4,6 @@ import random
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 from every import every
@@ -14,10 +13,16 @@ from hypothesis import strategies as st
 from merilo.datasets import dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item, Split
-from merilo.studies.drawing import draw_balanced, draw_evenly, even_shares, post_stratify
+from merilo.studies.drawing import (
+    choose_subset,
+    draw_balanced,
+    draw_evenly,
+    post_stratify,
+    shares_csv,
+    weights_csv,
+)
 from merilo.studies.item_fields import KeptField, fields_of
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.subset_choice import choose_subset, shares_csv, weights_csv
 
 
 def field(name: str, values: list[str]) -> KeptField:
@@ -70,7 +75,7 @@ def test_two_fields_together_are_kept_too(drawn) -> None:
 
 
 def test_rare_values_keep_at_least_one_item(drawn) -> None:
-    assert all(share.drawn >= 1 for share in drawn.shares)
+    assert all(share.chosen >= 1 for share in drawn.shares)
     rare = next(share for share in drawn.shares if share.value == "rare")
     assert 0 < rare.items < 40
 
@@ -122,12 +127,9 @@ def test_strata_without_a_drawn_item_join_the_most_similar_one() -> None:
     domain = field("domain", ["a"] * 50 + ["b"] * 50)
     rare = field("type", (["x"] * 49 + ["z"]) + ["x"] * 25 + ["y"] * 25)
     places = [*range(40), *range(50, 95)]
-    strata, of = post_stratify([domain, rare], places)
-    assert sum(stratum.items for stratum in strata) == 100
-    joined = strata[of[0]]
-    assert joined.name == "domain=a, type=x"
-    assert joined.items == 50  # with the item of type z
-    assert joined.drawn == 40
+    weights = post_stratify([domain, rare], places, n=100)
+    assert sum(weight.weight for weight in weights) == pytest.approx(100)
+    assert weights[0] == ("domain=a, type=x", 50 / 40), "with the item of type z"
 
 
 def test_numbers_are_divided_at_quantiles_and_absent_values_are_a_category() -> None:
@@ -203,20 +205,10 @@ def test_text_of_the_dataset_stays_text_in_the_files(tmp_path: Path) -> None:
     (tmp_path / "weights.csv").write_text(weights_csv(chosen.items, chosen.weights), encoding="utf-8")
     weights = StudyFolder(tmp_path, None).weights()
     assert set(weights) == {item.id for item in chosen.items}
-    assert sum(weight.weight for weight in weights.values()) == pytest.approx(200)
+    assert sum(weights.values()) == pytest.approx(200)
 
 
 # Questions for experts: as many of each domain, evenly over subdomains and difficulty.
-
-
-@given(st.integers(0, 200), st.lists(st.integers(0, 30), max_size=8), st.integers())
-def test_even_shares_are_as_even_as_capacities_allow(n: int, capacities: list[int], seed: int) -> None:
-    shares = even_shares(n, capacities, Random(seed))
-    assert sum(shares) == min(n, sum(capacities))
-    assert all(0 <= share <= capacity for share, capacity in zip(shares, capacities, strict=True))
-    not_full = [share for share, capacity in zip(shares, capacities, strict=True) if share < capacity]
-    if not_full:
-        assert max(shares) - min(not_full) <= 1
 
 
 def of_cells(cells: dict[tuple[str, str, int], int]) -> list[Item]:
@@ -245,6 +237,17 @@ def test_a_small_subdomain_gives_all_it_has_and_the_others_the_rest() -> None:
     items = of_cells({("law", "a", 1): 2, ("law", "b", 1): 50, ("law", "c", 1): 50})
     places, _ = draw_evenly(items, 20, ["domain", "sub"], seed=0)
     assert sorted(taken(items, places).values()) == [2, 9, 9]
+
+
+@given(st.integers(0, 200), st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers())
+def test_even_shares_are_as_even_as_capacities_allow(n: int, capacities: list[int], seed: int) -> None:
+    items = of_cells({("law", str(at), 1): count for at, count in enumerate(capacities)})
+    places, _ = draw_evenly(items, n, ["domain", "sub"], seed=seed)
+    drawn = Counter(items[place].meta["sub"] for place in places)
+    shares = [drawn[str(at)] for at in range(len(capacities))]
+    assert sum(shares) == min(n, sum(capacities))
+    rest = [share for share, capacity in zip(shares, capacities, strict=True) if share < capacity]
+    assert not rest or max(shares) - min(rest) <= 1
 
 
 @given(st.integers(), st.integers(1, 40))

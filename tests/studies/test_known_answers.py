@@ -11,7 +11,6 @@ from merilo.datasets.generators import generate_splits
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.known_answers import (
-    ComparedShare,
     choose_controls,
     choose_examples,
     compare_controls,
@@ -81,7 +80,7 @@ def questions(n: int, seed: int) -> list[Item]:
     ]
 
 
-def telling(rows: tuple[ComparedShare, ...]) -> set[str]:
+def telling(rows) -> set[str]:
     return {one.field for one in rows if one.telling}
 
 
@@ -91,13 +90,12 @@ def test_shares_are_those_of_the_items() -> None:
     assert {one.field for one in rows} == {"domain", "answer", "length"}
     for field in ("domain", "answer", "length"):
         own = [one for one in rows if one.field == field]
-        assert sum(one.test for one in own) == pytest.approx(1)
-        assert sum(one.controls for one in own) == pytest.approx(1)
+        assert sum(one.share for one in own) == pytest.approx(1)
+        assert sum(one.chosen_share for one in own) == pytest.approx(1)
     law = next(one for one in rows if one.value == "law")
-    assert law.test == sum(one.meta["domain"] == "law" for one in test) / 150
-    assert law.controls == sum(one.meta["domain"] == "law" for one in controls) / 24
-    assert law.difference == abs(law.test - law.controls)
-    quartiles = [one.test for one in rows if one.field == "length"]
+    assert law.share == sum(one.meta["domain"] == "law" for one in test) / 150
+    assert law.chosen_share == sum(one.meta["domain"] == "law" for one in controls) / 24
+    quartiles = [one.share for one in rows if one.field == "length"]
     assert len(quartiles) == 4
     assert all(0.2 <= share <= 0.3 for share in quartiles)
 

@@ -13,8 +13,8 @@ from study_people import NAMES, answered, visits
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split
+from merilo.studies.drawing import choose_subset
 from merilo.studies.study_folder import open_study
-from merilo.studies.subset_choice import choose_subset
 
 SIZES = {"law": 300, "art": 60, "bio": 40}
 DECLARATION = (
@@ -52,7 +52,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edit_plan(room / "study", {"arms.people.items_per_page": 1})
     assert merilo("study", "freeze", room / "study", "--date", "2026-01-12", "--yes").status == 0
     assert merilo("study", "export", room / "study", "--platform", "table", "--out", room / "out").status == 0
-    people = visits(open_study(room / "study"), people=12)
+    people = visits(open_study(room / "study"), people=12, seed=10)
     (room / NAMES["table"]).write_text(answered("table", room / "out", people), "utf-8", newline="")
     assert merilo("study", "import", room / "study", room / NAMES["table"]).status == 0
     return room / "study"

@@ -143,7 +143,7 @@ def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None
     controls = room.folder.path / "controls.jsonl"
     controls.write_text("\n".join(controls.read_text("utf-8").splitlines()[1:]) + "\n", "utf-8")
     with pytest.raises(
-        DataError, match=r"row 2, study: belongs to study-.*, or the study's items were changed"
+        DataError, match=r"there is no task '[0-9a-f]{12}' in this study: was the item changed"
     ):
         import_files(open_study(room.folder.path), [path])
 

@@ -37,9 +37,9 @@ def created_parts(created: CreatedStudy) -> Iterator[Part]:
             f"{largest.deviation:+.2f} percentage points ({largest.field} = {largest.value})"
         )
     if created.shares:
-        largest_first = sorted(created.shares, key=lambda share: -share.difference)[:_SHARES]
+        largest_first = sorted(created.shares, key=lambda share: -abs(share.deviation))[:_SHARES]
         rows = (
-            (f"{share.field}: {share.value}", f"{share.test:.0%}", f"{share.controls:.0%}")
+            (f"{share.field}: {share.value}", f"{share.share:.0%}", f"{share.chosen_share:.0%}")
             for share in largest_first
         )
         title = "Largest differences between the test and its control items"

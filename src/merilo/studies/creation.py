@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from merilo.files import sha256
 from merilo.items import Item
 from merilo.settings import CreateSettings, PlannedAnalysis
 from merilo.strict_json import Json
+from merilo.studies.drawing import ChosenSubset, choose_subset, shares_csv, weights_csv
 from merilo.studies.instruction import (
     UNFOLDED,
     card_text,
@@ -27,9 +28,8 @@ from merilo.studies.instruction import (
     write_instruction,
     written_examples,
 )
-from merilo.studies.item_fields import grouping_fields, value_of
+from merilo.studies.item_fields import ComparedShare, grouping_fields, value_of
 from merilo.studies.known_answers import (
-    ComparedShare,
     choose_controls,
     choose_examples,
     compare_controls,
@@ -65,7 +65,6 @@ from merilo.studies.study_source import (
     read_source,
 )
 from merilo.studies.study_tasks import domain_of
-from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, weights_csv
 from merilo.text import Language
 from merilo.wording import listed, shown
 
@@ -98,7 +97,16 @@ class CreatedStudy:
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON: the items, the control items, the computed plan and the warnings."""
         subset, figures, largest = self.subset, self.figures, self.subset.largest_deviation
-        compared: list[Json] = [asdict(share) for share in self.shares]
+        compared: list[Json] = [
+            {
+                "field": share.field,
+                "value": share.value,
+                "test": share.share,
+                "controls": share.chosen_share,
+                "telling": share.telling,
+            }
+            for share in self.shares
+        ]
         return {
             "study": self.folder.plan.study,
             "folder": str(self.folder.path),

@@ -1,22 +1,33 @@
-"""Draw a sample: one that keeps the joint distribution of several fields, or as many questions of each domain."""
+"""Choose the items that annotators answer: a sample that looks like the dataset, or as many of each domain."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import polars as pl
+from scipy.sparse import csr_array, vstack
 
-from merilo.errors import DataError, UsageError
-from merilo.items import Item
+from merilo.atomic_write import guarded
+from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError, UsageError, argument
+from merilo.items import Item, Split
 from merilo.statistics import FloatArray, IntArray
-from merilo.studies.item_fields import KeptField, value_of
+from merilo.studies.item_fields import ComparedShare, KeptField, fields_of, grouping_fields, value_of
+from merilo.studies.plan_types import DrawnSubset
 from merilo.wording import listed
 
+#: Datasets of up to so many items are asked whole.
+LARGEST_WHOLE: Final = 3000
+#: Otherwise so many items are drawn.
+DEFAULT_SIZE: Final = 1000
+#: Fields with more values are not shown where all items are asked.
+_MOST_SHOWN: Final = 200
 #: Importance of a deviation: in one field, in two fields together, in all fields together.
 _SINGLE, _PAIR, _ALL = 1.0, 0.2, 0.05
 _MOST_PAIRS: Final = 28
@@ -24,13 +35,167 @@ _MOST_PAIRS: Final = 28
 _LEAST_GAIN: Final = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class _Margin:
-    """A field, or fields together: the code of each cell, the wanted count of each code, and the importance."""
+class ItemWeight(NamedTuple):
+    """The weight of a drawn item in an estimate for the whole dataset.
 
-    codes: IntArray
-    wanted: FloatArray
-    importance: float
+    Attributes:
+        stratum: the group of items that it represents.
+        weight: the number of items of the dataset that it represents.
+    """
+
+    stratum: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSubset:
+    """The items that annotators answer.
+
+    Attributes:
+        items: the items, in the dataset's order.
+        section: the section `subset` of the plan.
+        fields: the fields whose distribution is compared.
+        dropped: the fields that a sample cannot keep -> why, in a phrase.
+        shares: the distribution of every field in the dataset and in the sample.
+        weights: the weight of each item, in the order of the items.
+        short: with a fixed number of items of each domain, the domains that have fewer -> how many they have.
+    """
+
+    items: tuple[Item, ...]
+    section: DrawnSubset
+    fields: tuple[KeptField, ...]
+    dropped: dict[str, str]
+    shares: tuple[ComparedShare, ...]
+    weights: tuple[ItemWeight, ...]
+    short: dict[str, int]
+
+    @property
+    def largest_deviation(self) -> ComparedShare | None:
+        """The category whose share changed most; `None` without fields."""
+        return max(self.shares, key=lambda share: abs(share.deviation), default=None)
+
+
+def choose_subset(
+    split: Split,
+    declared: Dataset,
+    *,
+    size: int | None = None,
+    per_domain: int | None = None,
+    fields: Sequence[str] = (),
+    seed: int = 0,
+) -> ChosenSubset:
+    """Choose all items of a dataset of up to 3,000, otherwise a representative sample.
+
+    Args:
+        split: the dataset's test.
+        declared: its declaration.
+        size: the number of items; by default, all of up to `LARGEST_WHOLE`, otherwise `DEFAULT_SIZE`.
+        per_domain: draw this number of items from each domain instead; the domain is the first of `fields`.
+        fields: the fields whose distribution the items keep; by default, every field that can be kept.
+        seed: the random seed.
+
+    Raises:
+        UsageError: the options contradict each other, no item has a field, or the size is larger than the dataset.
+        DataError: an item lacks a field that the draw needs, or its prompt names a field that it does not have.
+    """
+    n, wanted = len(split.items), _wanted(split, declared, size, per_domain)
+    draws = per_domain is not None or wanted < n
+    # Where nothing is drawn, fields are only shown, so that they may have more values.
+    room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
+    fields_kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
+    if lost := next((name for name in dropped if name in fields), None):
+        raise UsageError(f"the field '{lost}' cannot be kept: it {dropped[lost]}")
+    places = list(range(n))
+    short: dict[str, int] = {}
+    design: tuple[KeptField, ...] = ()
+    if per_domain is not None:
+        design = _domain_fields(split, declared, fields)
+        places, short = draw_evenly(split.items, per_domain, [field.name for field in design], seed=seed)
+    elif draws:
+        places = draw_balanced(fields_kept or [KeptField("all", ("all",), (0,) * n)], wanted, seed=seed)
+    section = DrawnSubset(
+        size=len(places),
+        of=n,
+        fields=tuple(field.name for field in design or fields_kept),
+        method="even" if per_domain is not None else "balanced" if len(places) < n else "all",
+        per_domain=per_domain,
+    )
+    return ChosenSubset(
+        items=tuple(split.items[place] for place in places),
+        section=section,
+        fields=tuple(fields_kept),
+        dropped=dropped,
+        shares=tuple(
+            ComparedShare(field.name, value, items, n, drawn, len(places))
+            for field in fields_kept
+            for value, items, drawn in zip(field.values, field.counts(), field.counts(places), strict=True)
+        ),
+        weights=tuple(post_stratify(fields_kept, places, n=n, drawn_by=design)),
+        short=short,
+    )
+
+
+def _wanted(split: Split, declared: Dataset, size: int | None, per_domain: int | None) -> int:
+    """Return how many items are wanted, unless they are drawn by domain.
+
+    Raises:
+        UsageError: both numbers are given, one is larger than the dataset, or its items are scored as a whole.
+    """
+    n = len(split.items)
+    if size is not None and per_domain is not None:
+        raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
+    for name, count in (("size", size), ("per_domain", per_domain)):
+        if count is not None and not 1 <= count <= n:
+            raise UsageError(f"{argument(name)} takes a number from 1 to {n}, the items of the dataset")
+    wanted = size or (n if n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    if (per_domain is not None or wanted < n) and (split.lengths or "grade_norm" in declared.metrics):
+        what = "dialogues" if split.lengths else "complete variants of the exam"
+        raise UsageError(
+            f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
+            f"give {argument('size', str(n))}"
+        )
+    return wanted
+
+
+def _domain_fields(split: Split, declared: Dataset, fields: Sequence[str]) -> tuple[KeptField, ...]:
+    """Return the field of the domains and those to balance within: the given ones, or the dataset's groups."""
+    names = fields or [
+        name for name in grouping_fields(declared) if any(value_of(item, name) for item in split)
+    ]
+    if not names:
+        raise UsageError(
+            f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
+        )
+    return tuple(_as_field(name, [str(value_of(item, name)) for item in split]) for name in names)
+
+
+def _as_field(name: str, texts: Sequence[str]) -> KeptField:
+    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    return KeptField(name, tuple(codes), tuple(codes[text] for text in texts))
+
+
+def shares_csv(shares: Sequence[ComparedShare]) -> str:
+    """Write the distribution of every field before and after as CSV; deviations are in percentage points."""
+    rows = {
+        "field": [share.field for share in shares],
+        "value": [share.value for share in shares],
+        "items": [share.items for share in shares],
+        "share": [round(share.share, 6) for share in shares],
+        "drawn": [share.chosen for share in shares],
+        "drawn_share": [round(share.chosen_share, 6) for share in shares],
+        "deviation_points": [round(share.deviation, 4) for share in shares],
+    }
+    return guarded(pl.DataFrame(rows)).write_csv()
+
+
+def weights_csv(items: Sequence[Item], weights: Sequence[ItemWeight]) -> str:
+    """Write the weights of items as CSV with the columns id, stratum and weight."""
+    rows = {
+        "id": [str(item.id) for item in items],
+        "stratum": [weight.stratum for weight in weights],
+        "weight": [round(weight.weight, 9) for weight in weights],
+    }
+    return guarded(pl.DataFrame(rows)).write_csv()
 
 
 def draw_balanced(
@@ -74,77 +239,113 @@ def draw_balanced(
         raise UsageError(f"a sample of {size} cannot be drawn from {n} items")
     rng = np.random.default_rng(seed)
     cells, cell_of, available = np.unique(table, axis=0, return_inverse=True, return_counts=True)
-    cell_of = cell_of.reshape(-1)
-    margins = _margins(cells, available, fields, size, like)
-    taken = np.zeros(len(available), dtype=np.int64)
+    balance = _Balance(cells, available, fields, size, like)
     if like is None:
-        taken += (available * size) // n
-    balance = _Balance(margins, taken)
-    _fill(balance, available, size, rng)
-    _exchange(balance, available, rng)
+        balance.take(available * size // n)
+    balance.fill(size, rng)
+    balance.exchange(rng)
     if like is None:
-        _keep_rare(balance, [cells[:, number] for number in range(len(fields))], available)
-    members = np.split(np.argsort(cell_of, kind="stable"), np.cumsum(available)[:-1])
+        balance.keep_rare()
+    members = np.split(np.argsort(cell_of.reshape(-1), kind="stable"), np.cumsum(available)[:-1])
     places: list[int] = []
-    for cell in np.flatnonzero(taken):
-        places += rng.choice(members[cell], size=int(taken[cell]), replace=False).tolist()
+    for cell in np.flatnonzero(balance.taken):
+        places += rng.choice(members[cell], size=int(balance.taken[cell]), replace=False).tolist()
     return sorted(places)
 
 
 class _Balance:
-    """The counts taken from each cell, and how much each cell suffers from a surplus.
+    """The items taken from each cell, and the surplus or lack of every category that follows.
 
-    One more item of a cell changes the objective by `base + pull`, one item less by `base - pull`.
+    A category is a value of a field, or values of fields together; `has[c, k]` tells whether the items of cell k are of
+    category c. One more item of a cell changes the sum of squared deviations by `base + pull`, one less by
+    `base - pull`.
     """
 
-    def __init__(self, margins: Sequence[_Margin], taken: IntArray) -> None:
-        self.taken = taken
-        self.base = sum(margin.importance for margin in margins)
-        self.pull = np.zeros(len(taken))
-        self._sharing: list[tuple[_Margin, list[IntArray]]] = []
-        for margin in margins:
-            surplus = np.bincount(margin.codes, weights=taken, minlength=len(margin.wanted)) - margin.wanted
-            self.pull += 2 * margin.importance * surplus[margin.codes]
-            sizes = np.bincount(margin.codes, minlength=len(margin.wanted))
-            order = np.argsort(margin.codes, kind="stable")
-            self._sharing.append((margin, np.split(order, np.cumsum(sizes)[:-1])))
+    def __init__(
+        self,
+        cells: IntArray,
+        available: IntArray,
+        fields: Sequence[KeptField],
+        size: int,
+        like: Sequence[Sequence[float]] | None,
+    ) -> None:
+        self.available, self.taken = available, np.zeros(len(available), dtype=np.int64)
+        places = np.arange(len(fields))
+        margins = [(places[[at]], _SINGLE) for at in places]
+        if like is None and len(fields) > 1:
+            margins += [(np.array(pair), _PAIR) for pair in [*combinations(places, 2)][:_MOST_PAIRS]]
+            margins += [(places, _ALL)] if len(fields) > 2 else []
+        has, wanted, importance = [], [], []
+        for number, (together, weight) in enumerate(margins):
+            _, codes = np.unique(cells[:, together], axis=0, return_inverse=True)
+            codes = cells[:, number] if weight == _SINGLE else codes.reshape(-1)
+            categories = len(fields[number].values) if weight == _SINGLE else int(codes.max()) + 1
+            has.append(
+                csr_array(
+                    (np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(categories, len(codes))
+                )
+            )
+            there = has[-1] @ available
+            shares = there / available.sum() if like is None else np.asarray(like[number], dtype=float)
+            wanted.append(_counts_wanted(shares, there, size) if weight == _SINGLE else shares * size)
+            importance.append(np.full(categories, weight))
+        self._has = vstack(has, format="csr")
+        self._of = self._has.T.tocsr()
+        self._singles = sum(len(field.values) for field in fields)
+        self._importance = np.concatenate(importance)
+        self.base = sum(weight for _, weight in margins)
+        self.pull = -2 * (self._of @ (self._importance * np.concatenate(wanted)))
+
+    def take(self, items: IntArray) -> None:
+        """Take some items of each cell."""
+        self.taken += items
+        self.pull += 2 * (self._of @ (self._importance * (self._has @ items)))
 
     def move(self, cell: int, step: int) -> None:
         """Take one more item (+1) or one less (-1) of a cell."""
         self.taken[cell] += step
-        for margin, members in self._sharing:
-            self.pull[members[margin.codes[cell]]] += 2 * margin.importance * step
+        own = self._of.indices[self._of.indptr[cell] : self._of.indptr[cell + 1]]
+        self.pull += 2 * step * (self._importance[own] @ self._has[own])
+
+    def _best(self, tie: FloatArray) -> int:
+        """The cell of which one more item helps most."""
+        return int(np.argmin(np.where(self.taken < self.available, self.pull + tie, np.inf)))
+
+    def fill(self, size: int, rng: np.random.Generator) -> None:
+        """Add items one by one where they help most."""
+        tie = rng.random(len(self.taken)) * 1e-6
+        for _ in range(size - int(self.taken.sum())):
+            best = self._best(tie)
+            self.move(best, +1)
+            tie[best] = rng.random() * 1e-6
+
+    def exchange(self, rng: np.random.Generator) -> None:
+        """Exchange items between cells while the sum of squared deviations falls."""
+        tie = rng.random(len(self.taken)) * 1e-6
+        for _ in range(4 * int(self.taken.sum())):
+            leaves = int(np.argmax(np.where(self.taken > 0, self.pull + tie, -np.inf)))
+            change = self.base - float(self.pull[leaves])
+            self.move(leaves, -1)
+            comes = self._best(tie)
+            if change + self.base + float(self.pull[comes]) >= -_LEAST_GAIN:
+                self.move(leaves, +1)
+                return
+            self.move(comes, +1)
+
+    def keep_rare(self) -> None:
+        """Exchange items until every value of every field has an item, where the sample has room for it."""
+        has = self._has[: self._singles]
+        for category in np.flatnonzero((has @ self.available > 0) & (has @ self.taken == 0)):
+            counts = has @ self.taken
+            # An item may leave if each of its values keeps another one.
+            free = (self.taken > 0) & (has.T @ (counts <= 1).astype(float) == 0)
+            if counts[category] == 0 and free.any():
+                own = has[[category]].toarray()[0] > 0
+                self.move(int(np.argmax(np.where(free, self.pull, -np.inf))), -1)
+                self.move(int(np.argmin(np.where(own, self.pull, np.inf))), +1)
 
 
-def _margins(
-    cells: IntArray,
-    available: IntArray,
-    fields: Sequence[KeptField],
-    size: int,
-    like: Sequence[Sequence[float]] | None,
-) -> list[_Margin]:
-    total = int(available.sum())
-    margins = []
-    for number, field in enumerate(fields):
-        codes = cells[:, number]
-        there = np.bincount(codes, weights=available, minlength=len(field.values)).astype(np.float64)
-        shares = there / total if like is None else np.asarray(like[number], dtype=float)
-        margins.append(_Margin(codes, _wanted(shares, there, size), _SINGLE))
-    if like is None and len(fields) > 1:
-        pairs = list(combinations(range(len(fields)), 2))[:_MOST_PAIRS]
-        margins += [_together(cells[:, list(pair)], available, size, _PAIR) for pair in pairs]
-        if len(fields) > 2:
-            margins.append(_together(cells, available, size, _ALL))
-    return margins
-
-
-def _together(cells: IntArray, available: IntArray, size: int, importance: float) -> _Margin:
-    _, codes = np.unique(cells, axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    return _Margin(codes, np.bincount(codes, weights=available) * size / available.sum(), importance)
-
-
-def _wanted(shares: FloatArray, there: FloatArray, size: int) -> FloatArray:
+def _counts_wanted(shares: FloatArray, there: FloatArray, size: int) -> FloatArray:
     """Counts in proportion, at least one for each category with items, at most as many as there are."""
     wanted = np.minimum(shares * size, there)
     rare = (wanted < 1) & (there > 0) & (shares > 0)
@@ -155,66 +356,10 @@ def _wanted(shares: FloatArray, there: FloatArray, size: int) -> FloatArray:
     return wanted
 
 
-def _fill(balance: _Balance, available: IntArray, size: int, rng: np.random.Generator) -> None:
-    """Add items one by one where they help most."""
-    tie = rng.random(len(available)) * 1e-6
-    for _ in range(size - int(balance.taken.sum())):
-        best = int(np.argmin(np.where(balance.taken < available, balance.pull + tie, np.inf)))
-        balance.move(best, +1)
-        tie[best] = rng.random() * 1e-6
-
-
-def _exchange(balance: _Balance, available: IntArray, rng: np.random.Generator) -> None:
-    """Exchange items between cells while the sum of squared deviations falls."""
-    tie = rng.random(len(available)) * 1e-6
-    for _ in range(4 * int(balance.taken.sum())):
-        leaves = int(np.argmax(np.where(balance.taken > 0, balance.pull + tie, -np.inf)))
-        change = balance.base - float(balance.pull[leaves])
-        balance.move(leaves, -1)
-        comes = int(np.argmin(np.where(balance.taken < available, balance.pull + tie, np.inf)))
-        change += balance.base + float(balance.pull[comes])
-        if change >= -_LEAST_GAIN:
-            balance.move(leaves, +1)
-            return
-        balance.move(comes, +1)
-
-
-def _keep_rare(balance: _Balance, fields: Sequence[IntArray], available: IntArray) -> None:
-    """Exchange items until every category of every field has an item, where the sample has room for it."""
-    for codes in fields:
-        for code in range(int(codes.max()) + 1):
-            own = (codes == code) & (available > 0)
-            if balance.taken[own].any():
-                continue
-            counts = [np.bincount(other, weights=balance.taken) for other in fields]
-            # An item may leave if each of its categories keeps another one.
-            free = (balance.taken > 0) & np.all(
-                [count[other] > 1 for other, count in zip(fields, counts, strict=True)], axis=0
-            )
-            if own.any() and free.any():
-                balance.move(int(np.argmax(np.where(free, balance.pull, -np.inf))), -1)
-                balance.move(int(np.argmin(np.where(own, balance.pull, np.inf))), +1)
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnStratum:
-    """A group of items that the drawn ones among them represent.
-
-    Attributes:
-        name: the values of its fields: `domain=law, answer=A`.
-        items: how many items of the dataset it has.
-        drawn: how many of them were drawn.
-    """
-
-    name: str
-    items: int
-    drawn: int
-
-
 def post_stratify(
-    fields: Sequence[KeptField], places: Sequence[int], *, drawn_by: Sequence[KeptField] = ()
-) -> tuple[list[DrawnStratum], dict[int, int]]:
-    """Divide the dataset into strata with drawn items in each, as fine as the sample allows.
+    fields: Sequence[KeptField], places: Sequence[int], *, n: int, drawn_by: Sequence[KeptField] = ()
+) -> list[ItemWeight]:
+    """Weigh the drawn items by strata of the dataset with drawn items in each, as fine as the sample allows.
 
     Fields are added in their order while strata have five drawn items on average and at most 2 % of the items
     are in strata without a drawn item. Those strata are then joined to the one with the most equal values.
@@ -222,13 +367,14 @@ def post_stratify(
     Args:
         fields: the fields, the most important ones first.
         places: the places of the drawn items.
+        n: the number of items of the dataset.
         drawn_by: fields by which items were drawn in other proportions than those of the dataset; they always divide.
 
     Returns:
-        The strata; and for each drawn place, the position of its stratum. The weight of an item is `items / drawn`; the
-        weights add up to the number of items.
+        The stratum and the weight of each drawn item; the weights add up to the number of items.
     """
-    n = len([*drawn_by, *fields][0].codes)
+    if len(places) == n:
+        fields = drawn_by = ()
     drawn = np.zeros(n, dtype=bool)
     drawn[list(places)] = True
     used: list[KeptField] = [*drawn_by]
@@ -250,14 +396,12 @@ def post_stratify(
             for other in np.flatnonzero(sampled).tolist()
         }
         codes[codes == code] = max(alike, key=lambda other: alike[other])
-    known = np.unique(codes).tolist()
-    strata = []
-    for code in known:
-        at = first[code]
-        name = ", ".join(f"{field.name}={field.values[field.codes[at]]}" for field in used) or "all"
-        strata.append(DrawnStratum(name, int((codes == code).sum()), int(sampled[code])))
-    position = {code: number for number, code in enumerate(known)}
-    return strata, {place: position[int(codes[place])] for place in places}
+    items = np.bincount(codes)
+    weights = []
+    for code in codes[list(places)].tolist():
+        values = (f"{field.name}={field.values[field.codes[first[code]]]}" for field in used)
+        weights.append(ItemWeight(", ".join(values) or "all", items[code] / sampled[code]))
+    return weights
 
 
 def _crossed(fields: Sequence[KeptField], n: int) -> IntArray:
@@ -297,45 +441,21 @@ def draw_evenly(
     drawn: list[int] = []
     short = {}
     for domain in sorted({key[0] for key in cells}):
-        there = {key: len(places) for key, places in sorted(cells.items()) if key[0] == domain}
-        if sum(there.values()) < per_domain:
-            short[domain] = sum(there.values())
-        for key, n in _spread(per_domain, there, 1, random).items():
-            drawn += random.sample(cells[key], n)
+        left = {key: random.sample(cells[key], len(cells[key])) for key in sorted(cells) if key[0] == domain}
+        there = sum(map(len, left.values()))
+        if there < per_domain:
+            short[domain] = there
+        # The next question is of the value with the fewest so far at every depth; draws decide between equal ones.
+        taken: Counter[tuple[str, ...]] = Counter()
+        tie: dict[tuple[str, ...], float] = defaultdict(random.random)
+        for _ in range(min(per_domain, there)):
+            heads = {key: [key[:depth] for depth in range(2, len(key) + 1)] for key in left}
+            key = min(left, key=lambda key: [(taken[head], tie[head]) for head in heads[key]])
+            drawn.append(left[key].pop())
+            taken.update(heads[key])
+            if not left[key]:
+                del left[key]
     return sorted(drawn), short
-
-
-def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
-    """Divide `n` evenly among places of limited capacity.
-
-    Args:
-        n: the total to divide.
-        capacities: the capacity of each place.
-        random: chooses the places that get the remainder.
-
-    Returns:
-        The shares. Their sum is `n`, or the sum of the capacities if that is less; shares of places that are
-        not full differ by at most one.
-
-    Example:
-        >>> even_shares(10, [2, 9, 9], Random(0))
-        [2, 4, 4]
-    """
-    shares = [0] * len(capacities)
-    left = min(n, sum(capacities))
-    while left:
-        # Full places are removed before the remainder is drawn, so that two places that are not full differ by at
-        # most one.
-        open_places = [i for i, capacity in enumerate(capacities) if shares[i] < capacity]
-        each = min(left // len(open_places), *(capacities[i] - shares[i] for i in open_places))
-        if each == 0:
-            for i in random.sample(open_places, left):
-                shares[i] += 1
-            break
-        for i in open_places:
-            shares[i] += each
-        left -= each * len(open_places)
-    return shares
 
 
 def _require(items: Sequence[Item], field: str) -> None:
@@ -349,20 +469,3 @@ def _require(items: Sequence[Item], field: str) -> None:
             f"{listed([str(name) for name in without], 5)}), so the sample cannot "
             "be balanced by it"
         )
-
-
-def _spread(
-    n: int, own: Mapping[tuple[str, ...], int], depth: int, random: Random
-) -> dict[tuple[str, ...], int]:
-    """Divide `n` among the values at one depth of the keys, then each value's share among its own values."""
-    if len(own) == 1:
-        ((key, capacity),) = own.items()
-        return {key: min(n, capacity)}
-    groups: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
-    for key, capacity in own.items():
-        groups[key[depth]][key] = capacity
-    shares = even_shares(n, [sum(group.values()) for group in groups.values()], random)
-    taken: dict[tuple[str, ...], int] = {}
-    for share, group in zip(shares, groups.values(), strict=True):
-        taken |= _spread(share, group, depth + 1, random)
-    return taken

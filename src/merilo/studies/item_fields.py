@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,12 @@ _QUANTILES: Final = 5
 _MOST_CLASSES: Final = 20
 
 
+#: Shares that differ by less are not told.
+_LEAST_DIFFERENCE: Final = 0.15
+#: So many standard errors of a difference by chance are not told either: few control items differ much by chance.
+_BY_CHANCE: Final = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class KeptField:
     """A field as categories.
@@ -53,6 +60,49 @@ class KeptField:
         chosen = self.codes if places is None else [self.codes[place] for place in places]
         numbers = Counter(chosen)
         return [numbers[code] for code in range(len(self.values))]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedShare:
+    """The share of items that have a value of a field: of the dataset and its sample, or of the test and its controls.
+
+    Attributes:
+        field: a field such as the domain, `answer`, or `length`.
+        value: the value.
+        items: items with the value among those of the dataset or the test.
+        of: the items of the dataset or the test.
+        chosen: items with the value among the sample or the control items.
+        of_chosen: the items of the sample, or the control items.
+    """
+
+    field: str
+    value: str
+    items: int
+    of: int
+    chosen: int
+    of_chosen: int
+
+    @property
+    def share(self) -> float:
+        """The share of the dataset or the test."""
+        return self.items / self.of
+
+    @property
+    def chosen_share(self) -> float:
+        """The share of the sample or the control items."""
+        return self.chosen / self.of_chosen
+
+    @property
+    def deviation(self) -> float:
+        """The difference of the shares in percentage points."""
+        return 100 * (self.chosen_share - self.share)
+
+    @property
+    def telling(self) -> bool:
+        """Whether the shares differ by 15 points or more, and by three standard errors of a difference by chance."""
+        whole = (self.items + self.chosen) / (self.of + self.of_chosen)
+        error = sqrt(whole * (1 - whole) * (1 / self.of + 1 / self.of_chosen))
+        return abs(self.deviation) >= 100 * max(_LEAST_DIFFERENCE, _BY_CHANCE * error)
 
 
 def fields_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from dataclasses import replace
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -14,39 +14,10 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.items import Item
 from merilo.studies.drawing import draw_balanced
-from merilo.studies.item_fields import ANSWER, LENGTH, fields_of, grouping_fields
+from merilo.studies.item_fields import ANSWER, LENGTH, ComparedShare, fields_of, grouping_fields
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
 from merilo.wording import listed
-
-#: Shares that differ by less are not told.
-_LEAST_DIFFERENCE: Final = 0.15
-#: So many standard errors of a difference by chance are not told either: few control items differ much by chance.
-_BY_CHANCE: Final = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedShare:
-    """The share of one value of a field among test items, and among control items.
-
-    Attributes:
-        field: a group of the dataset such as the domain, `answer`, or `length`.
-        value: the value; a quartile of the test for the length of an item's own text.
-        test: the share of test items, in [0, 1].
-        controls: the share of control items, in [0, 1].
-        telling: whether the shares differ by 15 points or more, and by three standard errors or more.
-    """
-
-    field: str
-    value: str
-    test: float
-    controls: float
-    telling: bool
-
-    @property
-    def difference(self) -> float:
-        """How much larger one share is than the other."""
-        return abs(self.controls - self.test)
 
 
 def compare_controls(
@@ -78,26 +49,21 @@ def compare_controls(
         for items in (test, controls)
     )
     both = {sign.partition(": ")[0] for sign in there} & {sign.partition(": ")[0] for sign in here}
-    rows = []
-    for sign in sorted(there.keys() | here.keys()):
-        field, _, value = sign.partition(": ")
-        if field not in both:
-            continue
-        shares = there[sign] / len(test), here[sign] / len(controls)
-        whole = (there[sign] + here[sign]) / (len(test) + len(controls))
-        error = sqrt(whole * (1 - whole) * (1 / len(test) + 1 / len(controls)))
-        is_telling = abs(shares[1] - shares[0]) >= max(_LEAST_DIFFERENCE, _BY_CHANCE * error)
-        rows.append(ComparedShare(field, value, *shares, is_telling))
-    return tuple(rows)
+    return tuple(
+        ComparedShare(field, value, there[sign], len(test), here[sign], len(controls))
+        for sign in sorted(there.keys() | here.keys())
+        for field, _, value in [sign.partition(": ")]
+        if field in both
+    )
 
 
 def telling_shares(shares: Sequence[ComparedShare]) -> list[str]:
     """Return what tells control items from test items: a sentence for each field, on the value that differs most."""
-    ranked = sorted(shares, key=lambda share: share.difference)
+    ranked = sorted(shares, key=lambda share: abs(share.deviation))
     worst = {share.field: share for share in ranked if share.telling}
     return [
-        f"control items differ from test items by {share.field}: {share.value} is {share.test:.0%} of the test and "
-        f"{share.controls:.0%} of the control items"
+        f"control items differ from test items by {share.field}: {share.value} is {share.share:.0%} of the test and "
+        f"{share.chosen_share:.0%} of the control items"
         for share in worst.values()
     ]
 

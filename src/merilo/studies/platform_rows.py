@@ -94,7 +94,10 @@ def file_replies(
     arm = _arm(rows, {folder.arm_id(arm): arm for arm in folder.plan.arms}, path)
     for task, row in rows.filter(~pl.col(TASK).is_in([task.id for task in tasks])).select(TASK, "row").rows():
         raise DataError(
-            f"there is no task '{shortened(str(task))}' in this study", file=shown(path), row=row, field=TASK
+            f"there is no task '{shortened(str(task))}' in this study: was the item changed after the export?",
+            file=shown(path),
+            row=row,
+            field=TASK,
         )
     skip_own = folder.plan.arms[arm].skip_own
     tests = [task for task in tasks if task.kind == "test" and skip_own]

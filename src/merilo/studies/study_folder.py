@@ -21,7 +21,7 @@ from merilo.datasets import dataset
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError, argument
-from merilo.files import sha256
+from merilo.files import collecting_later, opened, sha256
 from merilo.items import Item, entry_of, item_of, read_split
 from merilo.records import Object, Record
 from merilo.strict_json import Json, indented
@@ -39,19 +39,6 @@ from merilo.studies.plan_types import (
 from merilo.studies.study_tasks import StudyTask, TaskKind, author_field
 from merilo.version import __version__
 from merilo.wording import listed
-
-
-@dataclass(frozen=True, slots=True)
-class ItemWeight:
-    """The weight of a drawn item in an estimate for the whole dataset.
-
-    Attributes:
-        stratum: the group of items that it represents.
-        weight: the number of items of the dataset that it represents.
-    """
-
-    stratum: str
-    weight: float
 
 
 @dataclass(frozen=True)
@@ -99,6 +86,10 @@ class StudyFolder:
         Raises:
             InputError: the file cannot be read as items; the message names the line or the item.
         """
+        return [*self._items]
+
+    @cached_property
+    def _items(self) -> list[Item]:
         return _read_items(self.path / ITEMS_FILE)
 
     def controls(self) -> list[Item]:
@@ -127,11 +118,18 @@ class StudyFolder:
             ("control", self.controls(), authors),
             ("training", self.training(), None),
         )
-        return tuple(
-            StudyTask(self._digest(kind, str(place))[:12], item, kind, declared, group, field)
-            for kind, solved, field in kinds
-            for place, item in enumerate(solved)
-        )
+
+        def task_id(kind: TaskKind, place: int, item: Item) -> str:
+            # The key follows from the items of the test, but not from those with known answers.
+            what = str(place) if kind == "test" else json.dumps(entry_of(item), sort_keys=True)
+            return self._digest(kind, what)[:12]
+
+        with collecting_later():
+            return tuple(
+                StudyTask(task_id(kind, place, item), item, kind, declared, group, field)
+                for kind, solved, field in kinds
+                for place, item in enumerate(solved)
+            )
 
     def arm_id(self, arm: str) -> str:
         """Return the id of the study and a group on platforms, by which an import knows rows of another study."""
@@ -139,12 +137,9 @@ class StudyFolder:
 
     @cached_property
     def key(self) -> bytes:
-        """The key of all ids: of the study's name and seed, and of its items with their answers, which nobody has."""
-        words = json.dumps([self.plan.study, self.plan.seed])
-        key = blake2b(words.encode(), digest_size=32, person=b"merilo study")
-        for name in (ITEMS_FILE, CONTROLS_FILE) if self.plan.controls else (ITEMS_FILE,):
-            key.update(name.encode() + (self.path / name).read_bytes())
-        return key.digest()
+        """The key of all ids: of the study's name, its seed and its items with their answers, which nobody has."""
+        content = json.dumps([self.plan.study, self.plan.seed, *map(entry_of, self._items)], sort_keys=True)
+        return blake2b(content.encode(), digest_size=32, person=b"merilo study").digest()
 
     def _digest(self, *words: str) -> str:
         return blake2b("\x1f".join(words).encode(), key=self.key, digest_size=16).hexdigest()
@@ -168,7 +163,7 @@ class StudyFolder:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read ({error})", file=path) from error
 
-    def weights(self) -> dict[str, ItemWeight]:
+    def weights(self) -> dict[str, float]:
         """Read the weights of the items, by the item's id as text.
 
         Raises:
@@ -179,10 +174,10 @@ class StudyFolder:
             rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"cannot be read ({error})", file=path) from error
-        by_item: dict[str, ItemWeight] = {}
+        by_item: dict[str, float] = {}
         for number, row in enumerate(rows, start=2):
             try:
-                by_item[unguarded_text(row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
+                by_item[unguarded_text(row["id"])] = float(row["weight"])
             except (KeyError, TypeError, ValueError):
                 raise InputError("must have an id, a stratum and a weight", file=path, row=number) from None
         return by_item
@@ -208,8 +203,8 @@ def open_study(path: Path) -> StudyFolder:
 def _read_items(path: Path) -> list[Item]:
     """Read a file of items, the common case fast; the strict reader names the fault of any other file."""
     try:
-        lines = path.read_bytes().splitlines()
-        items = [item_of(from_json(line, cache_strings="keys"), file=path, where="") for line in lines]
+        with collecting_later(), opened(path) as stream:
+            items = [item_of(from_json(line, cache_strings="keys"), file=path, where="") for line in stream]
     except (OSError, ValueError, InputError):
         items = []
     return items if items and len({item.id for item in items}) == len(items) else list(read_split(path))
