@@ -356,24 +356,6 @@ def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp
     assert (status.counted, status.missing) == (17, 0), "own items are not missing"
 
 
-def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
-    folder, paths = _expert_files(tmp_path, "label-studio", closed=True)
-    export_study(folder, "toloka", tmp_path / "people")
-    people = tmp_path / "people.tsv"
-    people.write_text(answered("toloka", tmp_path / "people", visits(folder)), "utf-8")
-    made = import_files(folder, [paths[0], people, *paths[1:]])
-    assert [one.arm for one in made.added] == ["experts", "people", "experts", "experts"]
-    record = study_baseline(folder)
-    assert list(record.by_arm) == ["people", "experts"]
-    assert record.differences[0].n == 9
-    assert record.arms["experts"].metrics["acc"].value == 1.0
-    shown = merilo("study", "baseline", folder.path, "--out", tmp_path / "e")
-    assert shown.status == 0
-    assert "experts minus people: acc" in shown.out
-    assert (tmp_path / "e" / "experts" / "consensus.csv").is_file()
-    assert (tmp_path / "e" / "raw" / "experts" / "responses.csv").is_file()
-
-
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:
     """Open answers have the option as a mark of its own, which takes the place of the answer."""
     folder, (path, *_) = _expert_files(tmp_path, "table", closed=False)
