@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from model_backends import LocalBackend, label_by_hash
@@ -101,18 +100,6 @@ def test_a_run_says_why_requests_failed_and_which_items_are_too_long_by_how_much
     }  # fmt: skip
 
 
-def test_a_dialogue_is_asked_turn_by_turn_with_the_models_own_answers(tmp_path: Path) -> None:
-    backend = LocalBackend(label_by_hash(("1", "2")))
-    result = merilo.run(backend, "rutie", out=tmp_path)
-    split = examples(dataset("rutie"))["test"]
-    assert [one.item for one in backend.asked if one.dataset == "rutie"].count(split.items[0].id) == 1
-    first = split.dialogues()[0]
-    said = {str(one.item): label_by_hash(("1", "2"))(one) for one in backend.asked}
-    third = next(one for one in backend.asked if one.item == first[2].id)
-    assert f" {said[str(first[0].id)]}\n" in third.messages[-1].text
-    assert result.is_complete
-
-
 def test_a_dialogue_that_was_interrupted_goes_on_with_the_answers_of_before(tmp_path: Path) -> None:
     whole = merilo.run(LocalBackend(label_by_hash(("1", "2"))), "rutie", out=tmp_path / "whole")
     said = []
@@ -149,24 +136,6 @@ def test_a_closed_test_has_no_metrics_and_says_why(tmp_path: Path) -> None:
     assert result.datasets["bps"].metrics == {}
     assert "the test is closed" in result.datasets["bps"].reason
     assert result.is_complete
-
-
-def test_j_is_computed_where_the_classifiers_are_given(tmp_path: Path) -> None:
-    import numpy as np
-
-    from merilo.metrics.detox import Ratings
-
-    class Rater:
-        making: ClassVar = {"models": "none"}
-
-        def rate(self, toxic: list[str], rewritten: list[str]) -> Ratings:
-            ones = np.ones(len(toxic))
-            return Ratings(ones, ones, ones / 2)
-
-    plain = merilo.run(LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path)
-    assert "needs the three classifiers" in next(iter(plain.datasets["rudetox"].scores.missing.values()))
-    rated = merilo.score_run(tmp_path, rudetox_models=Rater())
-    assert rated.datasets["rudetox"].metrics["j"].value == 0.5
 
 
 def test_choices_are_compared_by_likelihood(tmp_path: Path) -> None:

@@ -95,21 +95,6 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     assert 0.3 < found["metrics"]["acc"]["value"] < 0.7
 
 
-def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: Path, tmp_path: Path) -> None:
-    people = tmp_path / "lcs"
-    outcome = merilo(
-        "baseline", *(pools / "lcs").glob("*.tsv"), "--dataset", "lcs", "--out", people, "--json", "-"
-    )
-    model = tmp_path / "model.csv"
-    lines = (people / "raw" / "items.jsonl").read_text(encoding="utf-8").splitlines()
-    ids = [json.loads(line)["meta"]["id"] for line in lines]
-    model.write_text("id,answer\n" + "".join(f"{name},1\n" for name in ids), encoding="utf-8")
-    consensus, person = merilo("compare", people, model, "--json", "-").json["rows"]
-    assert round(outcome.json["single_person"]["value"], 3) == 0.46
-    assert consensus["score"]["n"] == 100
-    assert person["people"]["value"] == outcome.json["single_person"]["value"]
-
-
 #: Project -> its file, what annotators saw, the answer that accepts, people, excluded, majorities
 JUDGED = {
     "meaning": ("assignments_from_pool_41793355__21-10-2023.tsv", 2, "true", 172, 37, 789),

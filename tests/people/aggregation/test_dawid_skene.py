@@ -1,14 +1,12 @@
 """Dawid and Skene's model against crowd-kit, against its formula, and on annotators with known confusions."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from crowdkit.aggregation import DawidSkene
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_votes import ordered_votes, shared_majority, small_votes
+from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import NO_LABEL, Resolution
@@ -112,46 +110,6 @@ def test_the_pooled_model_is_its_formula(votes: Votes, iterations: int) -> None:
             assert ours.how[item] == Resolution.POOLED
 
 
-def test_a_crowd_that_overuses_a_label_misleads_the_classical_model_alone() -> None:
-    """300 annotators with five answers each, of which a fourth is the last label whatever the truth."""
-    found = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        item, annotator = np.repeat(np.arange(300), 5), rng.integers(0, 300, 1500)
-        truth = rng.choice(5, 300, p=[0.3, 0.3, 0.2, 0.1, 0.1])
-        drawn = rng.random(1500)
-        label = np.where(drawn < 0.25, 4, np.where(drawn < 0.85, truth[item], rng.integers(0, 5, 1500)))
-        votes = Votes(item, annotator, label, 300, 300, 5)
-        shared = shared_majority(votes, truth)
-        found.append(
-            [shared, *((model(votes).label == truth).mean() for model in (pooled_dawid_skene, dawid_skene))]
-        )
-    majority, pooled, classical = np.mean(found, axis=0)
-    assert classical < majority < pooled - 0.02
-
-
-@pytest.mark.parametrize("labels", [2, 3, 5])
-@pytest.mark.parametrize("most_frequent", [0.8, 0.9, 1.0])
-def test_labels_that_are_rarely_true_do_not_become_the_class_of_hard_items(
-    labels: int, most_frequent: float
-) -> None:
-    """200 items with five answers of 25 annotators, whose errors are evenly spread; the true label is mostly the first."""
-    gains = []
-    for seed in range(100, 104):
-        rng = np.random.default_rng(seed)
-        accuracy = np.clip(rng.beta(7, 2.5, 25), 0.3, 0.98)
-        truth = np.where(rng.random(200) < most_frequent, 0, rng.integers(1, labels, 200))
-        item = np.repeat(np.arange(200), 5)
-        annotator = np.concatenate([rng.choice(25, 5, replace=False) for _ in range(200)])
-        wrong = (truth[item] + rng.integers(1, labels, 1000)) % labels
-        label = np.where(rng.random(1000) < accuracy[annotator], truth[item], wrong)
-        votes = Votes(item, annotator, label, 200, 25, labels)
-        gains.append((pooled_dawid_skene(votes).label == truth).mean() - shared_majority(votes, truth))
-    # A model with a matrix of its own for each annotator, unconstrained, loses 10 to 40 points here.
-    assert np.mean(gains) > -0.01
-    assert min(gains) > -0.04
-
-
 def test_the_recommended_model_follows_the_kind_of_answers() -> None:
     votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
     assert (auto(votes).how == Resolution.POOLED).all()
@@ -180,29 +138,6 @@ def test_two_equal_halves_of_a_scale_are_left_open() -> None:
     votes = Votes(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3), np.array([0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2]), 3, 4, 3)  # fmt: skip
     found = auto(votes.where(votes.item < 2), scale=[0, 1, 2])
     assert found.label.tolist() == [NO_LABEL, NO_LABEL, NO_LABEL]
-
-
-@pytest.mark.parametrize(
-    "crowd",
-    [{}, {"biased": 0.4}, {"guessing": 0.2}, {"biased": 0.3, "guessing": 0.15, "overlap": 3}, {"middle": True, "labels": 7}],
-)  # fmt: skip
-def test_the_weighted_median_of_ordered_labels_is_more_exact_and_closer_than_the_majority(
-    crowd: dict[str, Any],
-) -> None:
-    found = []
-    for seed in range(6):
-        votes, truth = ordered_votes(np.random.default_rng(seed), **crowd)
-        counts = votes.counts()
-        most = counts == counts.max(axis=1, keepdims=True)
-        apart = np.abs(np.arange(votes.labels) - truth[:, None])
-        label = auto(votes, scale=np.arange(votes.labels)).label
-        found.append((
-            (label == truth).mean() - shared_majority(votes, truth),
-            np.abs(label - truth).mean() - ((most * apart).sum(axis=1) / most.sum(axis=1)).mean(),
-        ))  # fmt: skip
-    exact, error = np.mean(found, axis=0)
-    assert exact > 0.01
-    assert error < -0.05
 
 
 def test_many_labels_are_refused() -> None:

@@ -102,18 +102,6 @@ def test_one_items_slips_do_not_change_another_items_confidence() -> None:
     assert wrong_answers(separate) == pytest.approx(wrong_answers(votes))
 
 
-@pytest.mark.parametrize(
-    ("items", "people", "overlap"), [(1, 1, 1), (30, 3, 3), (2000, 60, 3), (100, 200, 5), (40, 40, 30)]
-)
-def test_other_shapes_are_decided_too(items: int, people: int, overlap: int) -> None:
-    pool = open_pool("slips", items=items, people=people, overlap=overlap)
-    found = glad(pool.votes, open_answers=True)
-    assert found.fit.converged
-    assert np.isfinite(found.fit.quality).all()
-    if overlap > 1:
-        assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
-
-
 def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> Votes:
     """Forty annotators of different accuracy; each item has its own `wrong` wrong answers, equally likely."""
     rng = np.random.default_rng(seed)
