@@ -37,7 +37,21 @@ def test_one_answer_in_many_spellings(same: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1,234", "12,345", "1.2.3", "1,2,3", "1 00", "5 кг", "1/2", "--5", "nan", "inf", "1e9999"]
+    "text",
+    [
+        "1,234",
+        "12,345",
+        "1.2.3",
+        "1,2,3",
+        "1 00",
+        "5 кг",
+        "1/2",
+        "--5",
+        "nan",
+        "inf",
+        "1e999",
+        "-" + "9" * 1_000_000,
+    ],
 )
 def test_what_is_no_number_or_might_be_two_stays_as_it_is(text: str) -> None:
     assert plain_key(text) == text
@@ -51,6 +65,10 @@ def test_a_number_keeps_its_value(value) -> None:
 
     for text in (str(value), f"{value:,}".replace(",", " "), str(value).replace(".", ",") + "0"):
         assert Decimal(plain_key(text)) == value
+
+
+def test_long_numbers_that_differ_in_the_last_digit_are_two_answers() -> None:
+    assert len({plain_key(f"{'1' * 40}{digit}{end}") for digit in "123" for end in ("", ".0")}) == 3
 
 
 @given(text=st.text(min_size=1, max_size=20))

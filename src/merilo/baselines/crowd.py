@@ -18,7 +18,7 @@ from merilo.items import Item
 from merilo.metrics.answers import has_gold
 from merilo.metrics.metric import Metric
 from merilo.metrics.registry import metric_of
-from merilo.people.gold_file import text_of
+from merilo.people.platforms.loading import json_text
 from merilo.people.votes import Votes
 from merilo.wording import listed
 
@@ -158,7 +158,7 @@ def items_without_people(items: Sequence[Item], declaration: Dataset, source: st
     return Crowd(
         folder=source,
         names=tuple(str(item.id) for item in known),
-        gold=tuple(text_of(item.outputs) or "" for item in known),
+        gold=tuple(json_text(item.outputs) or "" for item in known),
         items=known,
         declaration=declaration,
         consensus=(None,) * len(known),

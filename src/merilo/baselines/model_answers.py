@@ -40,7 +40,7 @@ from merilo.models.reply_answers import OUTCOMES, ItemAnswers, no_labels, read_a
 from merilo.models.run_folder import DatasetRecord, RunFolder, inputs_hash, is_run, read_run
 from merilo.models.run_log import log_path, read_log
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
-from merilo.people.gold_file import text_of
+from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.strict_json import Json, json_lines, number_at
@@ -356,7 +356,7 @@ def _verdicts(path: Path, record: ItemAnswer, golds: dict[str, list[str]]) -> It
 
 def _folded(value: Json) -> str:
     """Convert a value to text, with whitespace folded as in the annotators' answers."""
-    return " ".join((text_of(value) or "").split())
+    return " ".join((json_text(value) or "").split())
 
 
 def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from merilo.people.gold_file import (
     header_of,
     may_be_ids,
     read_gold_file,
-    text_of,
 )
+from merilo.people.platforms.loading import json_text
 from merilo.records import Record
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -129,7 +129,7 @@ class Gold:
             values = {number: item.meta[name] for number, item in gold.items.items() if name in item.meta}
             codes: dict[str | None, str] = {}
             code_of = {
-                number: codes.setdefault(text_of(v), str(len(codes) + 1)) for number, v in values.items()
+                number: codes.setdefault(json_text(v), str(len(codes) + 1)) for number, v in values.items()
             }
             items = {
                 number: replace(item, meta={**item.meta, name: code_of[number]})
@@ -350,7 +350,7 @@ def _without_lists(file: GoldFile, texts: pl.Series, kind: str | None, separator
             raise InputError(
                 "is a list, but one gold answer is expected", file=file.path, row=row, field="outputs"
             )
-        known[at] = (separator or "").join(filter(None, map(text_of, value))) or None
+        known[at] = (separator or "").join(filter(None, map(json_text, value))) or None
     return pl.Series(known, dtype=pl.String)
 
 

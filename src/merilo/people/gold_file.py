@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import polars as pl
 
@@ -18,6 +16,7 @@ from merilo.errors import InputError, UsageError, argument
 from merilo.files import collecting_later, read_table
 from merilo.items import id_of, list_of_records, raw_splits
 from merilo.items import laid_open as fields_inside
+from merilo.people.platforms.loading import text_columns
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed
@@ -156,20 +155,15 @@ def _of_records(path: Path, numbered: Sequence[tuple[int, Json | Mapping[str, Js
                 raise InputError("is not a JSON object", file=path, row=row)
         entries = tuple(cast("Mapping[str, Json]", record) for _, record in numbered)
         flat = [_flat(entry) for entry in entries]
-        names = dict.fromkeys(name for record in flat for name in record)
-        if not names:
+        texts = text_columns(flat)
+        if not texts.width:
             raise InputError("has no records", file=path)
-        texts = {
-            name: pl.Series([text_of(entry.get(name)) for entry in flat], dtype=pl.String) for name in names
-        }
-        if "meta.dialog_id" in texts and "meta.turn" not in texts:
+        if "meta.dialog_id" in texts.columns and "meta.turn" not in texts.columns:
             # Pools of whole dialogues number the turns from 1.
-            place = pl.int_range(1, pl.len() + 1).over("dialogue").cast(pl.String)
-            turns = pl.DataFrame({"dialogue": texts["meta.dialog_id"]})
-            texts["meta.turn"] = turns.select(
-                pl.when(pl.col("dialogue").is_not_null()).then(place)
-            ).to_series()
-    table, headers = _as_table(pl.DataFrame(texts), [row for row, _ in numbered])
+            place = pl.int_range(1, pl.len() + 1).over("meta.dialog_id").cast(pl.String)
+            turn = pl.when(pl.col("meta.dialog_id").is_not_null()).then(place)
+            texts = texts.with_columns(turn.alias("meta.turn"))
+    table, headers = _as_table(texts, [row for row, _ in numbered])
     asked = [entry.get("inputs") for entry in entries]
     inputs = {name for each in asked if isinstance(each, dict) for name in each}
     if any(isinstance(each, str) for each in asked):
@@ -199,19 +193,6 @@ def _flat(entry: Mapping[str, Json]) -> dict[str, Json]:
             flat["id"] = identity
             flat.pop("meta.id", None)
     return flat
-
-
-def text_of(value: Any) -> str | None:  # noqa: ANN401 - a value of JSON, or of NumPy
-    """Convert a JSON value to text; NaN from a Parquet file becomes an empty cell."""
-    if getattr(value, "shape", None) == ():  # a scalar of NumPy
-        value = value.item()
-    if value is None or isinstance(value, str):
-        return value
-    if type(value) is int:
-        return str(value)
-    if isinstance(value, float) and isnan(value):
-        return None
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def gold_column(

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -44,6 +44,8 @@ _DASHES: Final = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _GROUPED: Final = re.compile(r"([+-]?)(\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+)([.,]\d+)?")
 _DECIMAL_COMMA: Final = re.compile(r"([+-]?)(\d+),(\d*)")
 _DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+#: Longer texts are no numbers that people type.
+_LONGEST_NUMBER: Final = 400
 #: Words for no, in lower case.
 FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"})
 _TRUTH: Final = {
@@ -59,7 +61,7 @@ _LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
 _LABELS: Final = frozenset({"label", "choice", "integer", "criteria"})
 
 
-def _number(text: str) -> str | None:
+def plain_number(text: str) -> str | None:
     """Return a number as a plain decimal; `None` for other texts and for "1,234", which may be 1234 or 1.234."""
     written = text.translate(_DASHES)
     if match := _GROUPED.fullmatch(written):
@@ -72,12 +74,12 @@ def _number(text: str) -> str | None:
         written = f"{sign}{whole}.{fraction}"
     if not _DECIMAL.fullmatch(written):
         return None
-    try:
-        number = Decimal(written)
-    except InvalidOperation:
+    if len(written) > _LONGEST_NUMBER:
         return None
-    plain = f"{number.normalize():f}" if number else "0"
-    return plain if len(plain) <= 400 else None
+    number = Decimal(written)
+    plain = f"{number:f}" if number else "0"
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return plain if len(plain) <= _LONGEST_NUMBER else None
 
 
 def plain_key(text: str) -> str:
@@ -93,7 +95,7 @@ def plain_key(text: str) -> str:
             return text
     else:
         text = unicodedata.normalize("NFC", text)
-    if any(map(str.isdecimal, text)) and (number := _number(text)) is not None:
+    if any(map(str.isdecimal, text)) and (number := plain_number(text)) is not None:
         return number
     return text.casefold().removesuffix(".").rstrip() or text
 

@@ -6,13 +6,12 @@ of the dataset. This holds for typed numbers of several digits: a count from 0 t
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from merilo.people.spelling import JCUKEN, TWINS, YO
+from merilo.people.spelling import JCUKEN, TWINS, YO, plain_number
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.records import Record
 from merilo.text import Text
@@ -31,11 +30,6 @@ TYPING_ERRORS: Final[Mapping[str, Text]] = {
 _QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
 _TO_JCUKEN: Final = str.maketrans(_QWERTY, JCUKEN)
 _TO_QWERTY: Final = str.maketrans(JCUKEN, _QWERTY)
-
-#: Longer texts are not numbers that people type, and would exceed the precision of the arithmetic.
-_LONGEST_NUMBER: Final = 25
-
-_NUMBER: Final = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)")
 
 #: Shorter texts are within one edit of each other: "A" for "B" is a different choice, not a typing error.
 SHORTEST_TEXT: Final = 4
@@ -58,22 +52,10 @@ def typing_error(answer: str, right: str) -> str | None:
     """
     if answer == right:
         return None
-    typed, two = number(answer), number(right)
-    kinds = _of_texts(answer, right) if typed is None or two is None else _of_numbers(typed, two)
+    typed, two = plain_number(answer), plain_number(right)
+    numbers = None if typed is None or two is None else (Decimal(typed), Decimal(two))
+    kinds = _of_numbers(*numbers) if numbers else _of_texts(answer, right)
     return next((kind for kind, holds in kinds.items() if holds), None)
-
-
-def number(text: str) -> Decimal | None:
-    """Parse a number as people write it: with spaces between thousands, a comma or a point, any kind of minus.
-
-    Example:
-        >>> number("−1 234,5"), number("twelve")
-        (Decimal('-1234.5'), None)
-    """
-    bare = re.sub(r"[\s_]", "", text.replace("−", "-").replace("–", "-"))
-    if len(bare) > _LONGEST_NUMBER or not bare.isascii() or not _NUMBER.fullmatch(bare):
-        return None
-    return Decimal(bare.replace(",", "."))
 
 
 def within_one_edit(first: str, two: str) -> bool:

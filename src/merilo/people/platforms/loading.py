@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,14 +126,16 @@ def _of_prodigy(record: dict[str, Json]) -> Mapping[str, Json]:
 # Values and tables as texts
 
 
-def json_text(value: object) -> str | None:
-    """Convert a JSON value to text: strings are unchanged; `null` and the empty string become `None`.
+def json_text(value: Any) -> str | None:  # noqa: ANN401 - a value of JSON, or of NumPy
+    """Convert a JSON value to text: strings are unchanged; `null`, NaN and the empty string become `None`.
 
     Example:
-        >>> json_text("A"), json_text(4), json_text(["A"]), json_text(""), json_text(None)
-        ('A', '4', '["A"]', None, None)
+        >>> json_text("A"), json_text(2), json_text(True), json_text(""), json_text({"x": [1]})
+        ('A', '2', 'true', None, '{"x": [1]}')
     """
-    if value is None or value == "":
+    if getattr(value, "shape", None) == ():  # a scalar of NumPy
+        value = value.item()
+    if value is None or value == "" or (isinstance(value, float) and isnan(value)):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
