@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import asdict
 
 import pytest
-from every import every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,12 +153,6 @@ def test_rumultiar_still_finds_expressions_when_most_answers_are_used_up(
 def test_rumultiar_cannot_be_larger_than_its_answers_allow() -> None:
     with pytest.raises(UsageError, match="fewer than 20011"):
         generate("rumultiar", 20011, seed=0)
-
-
-@every(("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "at least 1 item")])
-def test_what_cannot_be_made_is_refused(name: str, size: int, fault: str) -> None:
-    with pytest.raises(UsageError, match=fault):
-        generate(name, size, seed=0)
 
 
 @given(st.integers(0, 500), st.dictionaries(st.text(max_size=2), st.floats(0.01, 1), min_size=1, max_size=6))

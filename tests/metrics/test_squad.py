@@ -69,20 +69,3 @@ def test_the_judgement_tells_the_score(answer: str, gold: str) -> None:
     assert em_judgement.points == em([answer], [gold]).value
     assert em_judgement.points <= f1_judgement.points
     assert sum("alternative" in step for step in f1_judgement.steps) == len(alternatives(gold, ";"))
-
-
-def test_what_squad_forgives_and_what_not() -> None:
-    assert em(["THE Нева!"], ["нева"]).value == 1.0
-    assert em(["река  Нева"], ["река нева"]).value == 1.0
-    assert em(["«Нева»"], ["Нева"]).value == 0.0, "only ASCII punctuation goes"
-    assert em(["елка"], ["ёлка"]).value == 0.0
-    assert f1(["река Нева"], ["Нева"]).value == pytest.approx(2 / 3)
-
-
-def test_partial_points_have_a_narrower_interval_than_exact_match() -> None:
-    answers, gold = ["нева", "река волга", "дон", "обь"] * 25, ["нева", "волга", "днепр", "обь"] * 25
-    exact, overlap = em(answers, gold).interval, f1(answers, gold).interval
-    assert exact is not None
-    assert overlap is not None
-    assert overlap.high - overlap.low < exact.high - exact.low
-    assert overlap.low < f1(answers, gold).value < overlap.high

@@ -46,6 +46,22 @@ def of_part(dataset: Dataset, part: Part, items: list[Item], answers: list[str])
     return worth(dataset, part, items, place=np.array(rows), answers=given, weight=np.ones(len(rows)))
 
 
+def has_the_scorers_values(
+    dataset: Dataset, items: list[Item], answers: list[str], given_answers: object
+) -> None:
+    """Check names, items and values of the scores, main and by group, and that contributions average to the value."""
+    scores = scoring.score(dataset, items, given_answers)  # type: ignore[arg-type]
+    main, extra = parts(dataset, items)
+    assert [part.name for part in main] == [*scores.main]
+    assert {part.name for part in extra} == set(scores.extra)
+    for part in (*main, *extra):
+        result = of_part(dataset, part, items, answers)
+        assert len(part.rows) == scores.all()[part.name].n
+        assert result.value == pytest.approx(scores.all()[part.name].value, abs=1e-12)
+        if part.is_mean:
+            assert float(result.answer.mean()) == pytest.approx(result.value, abs=1e-12)
+
+
 def theirs(metric: str, gold: list[str], answers: list[str], weight: np.ndarray, labels: list[str]) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -159,14 +175,9 @@ def exam_answer(item: Item, quality: int) -> str:
 def test_the_worth_of_answers_to_the_exam_averages_to_the_scores(quality: list[int]) -> None:
     items = exam_items(2)
     answers = [exam_answer(item, one) for item, one in zip(items, quality, strict=True)]
-    scores = scoring.score(EXAM, items, {item.id: given for item, given in zip(items, answers, strict=True)})
-    main, extra = parts(EXAM, items)
-    assert [part.name for part in main] == list(scores.main)
-    assert {part.name for part in extra} == set(scores.extra)
-    for part in (*main, *extra):
-        result = of_part(EXAM, part, items, answers)
-        assert result.value == pytest.approx(scores.all()[part.name].value, abs=1e-12)
-        assert float(result.answer.mean()) == pytest.approx(result.value, abs=1e-12)
+    has_the_scorers_values(
+        EXAM, items, answers, {item.id: text for item, text in zip(items, answers, strict=True)}
+    )
 
 
 @settings(deadline=None)
@@ -227,14 +238,8 @@ def test_every_criterion_of_every_question_has_the_scorers_value(
     ]
     answers = [row[0] for row in rows]
     given_answers = {row: {"virtue": one, "law": one} for row, one in enumerate(answers)}
-    scores = scoring.score(dataset, items, given_answers).extra
-    main, extra = parts(dataset, items)
-    assert main == []
-    assert {part.name for part in extra} == set(scores)
-    for part in extra:
-        result = of_part(dataset, part, items, answers)
-        assert part.bounds == (-1.0, 1.0)
-        assert result.value == pytest.approx(scores[part.name].value, abs=1e-12)
+    has_the_scorers_values(dataset, items, answers, given_answers)
+    assert {part.bounds for part in parts(dataset, items)[1]} == {(-1.0, 1.0)}
 
 
 @settings(deadline=None)
@@ -248,11 +253,5 @@ def test_groups_have_the_scorers_names_items_and_values(
         for row, (true, _, _) in enumerate(sheet)
     ]
     answers = [row[1] for row in sheet]
-    scores = scoring.score(dataset, items, dict(enumerate(answers)))
-    main, extra = parts(dataset, items)
-    assert [part.name for part in main] == [metric]
-    assert sorted(row for part in extra for row in part.rows) == list(range(len(items)))
-    for part in (*main, *extra):
-        result = of_part(dataset, part, items, answers)
-        assert len(part.rows) == scores.all()[part.name].n
-        assert result.value == pytest.approx(scores.all()[part.name].value, abs=1e-12)
+    has_the_scorers_values(dataset, items, answers, dict(enumerate(answers)))
+    assert sorted(row for part in parts(dataset, items)[1] for row in part.rows) == list(range(len(items)))

@@ -248,7 +248,7 @@ def collect(
     ] = None,
     counts: Annotated[
         Path | None,
-        typer.Option(help="The new table (CSV) of counts of people, also for 'merilo study import'."),
+        typer.Option(help="The new file (JSON) of counts of people, for 'merilo study import'."),
     ] = None,
     arm: ArmOption = None,
     database: DatabaseOption = None,

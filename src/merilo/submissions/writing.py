@@ -44,7 +44,7 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
         raise InputError("there is no such folder of answers", file=run)
     asked = read_record(run).datasets.values() if is_run(run) else ()
     declared = map(dataset, [*(record.declaration for record in asked), *own])
-    known = {**CATALOGUE, **{one.name.lower(): one for one in declared}}
+    known = {**CATALOGUE, **{entry.name.lower(): entry for entry in declared}}
     files: dict[str, Path] = {}
     unknown = []
     for file in sorted(path for path in run.iterdir() if path.suffix.lower() in _SUFFIXES):
@@ -60,8 +60,8 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
             file=run,
         )
     packed = [(known[name], read_sheet(file, first_sample=is_run(run))) for name, file in files.items()]
-    write_archive(out, {stem_of(one): _documents(one, answers) for one, answers in packed})
-    return [one.title for one, _ in packed], unknown
+    write_archive(out, {stem_of(entry): _documents(entry, answers) for entry, answers in packed})
+    return [entry.title for entry, _ in packed], unknown
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
