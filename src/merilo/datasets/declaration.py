@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -184,9 +184,11 @@ def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: st
         'text'
     """
     kind: AnswerKind = "text" if alternatives is not None or metric not in fitting("label") else "label"
-    known = metric_of(metric, kind)
-    if known.unit or known.ratings:
-        names = dict.fromkeys((*_without_dataset("label"), *_without_dataset("text")))
+    if not _needs_no_dataset(metric, kind):
+        kinds: tuple[AnswerKind, ...] = ("label", "text")
+        names = dict.fromkeys(
+            name for known in kinds for name in fitting(known) if _needs_no_dataset(name, known)
+        )
         raise UsageError(
             f"the metric '{metric}' needs a dataset; without one, choose from: {', '.join(names)}"
         )
@@ -195,10 +197,9 @@ def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: st
     )
 
 
-def _without_dataset(kind: AnswerKind) -> list[str]:
-    """Return the metrics of answers of a kind that need no declared dataset."""
-    known = ((name, metric_of(name, kind)) for name in fitting(kind))
-    return [name for name, metric in known if not (metric.unit or metric.ratings)]
+def _needs_no_dataset(metric: str, kind: AnswerKind) -> bool:
+    known = metric_of(metric, kind)
+    return not (known.unit or known.ratings)
 
 
 def scored_elsewhere(dataset: Dataset | None) -> Dataset:
@@ -219,11 +220,9 @@ def with_metric(dataset: Dataset, metric: str) -> Dataset:
 
 def declaration_json(dataset: Dataset) -> dict[str, Json]:
     """Return what scoring uses of a declaration as JSON."""
-    form = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in asdict(dataset.answer).items()
-    }
-    return {"name": dataset.name, "metrics": list(dataset.metrics), "extra": dataset.extra, "answer": form}
+    scoring = {"name", "metrics", "extra", "answer"}
+    content: dict[str, Json] = adapter().dump_python(dataset, mode="json", include=scoring, warnings=False)
+    return content
 
 
 @cache

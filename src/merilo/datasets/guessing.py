@@ -261,25 +261,21 @@ def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, 
 
 def _series(table: _Table, shown: Sequence[str]) -> tuple[str, ...]:
     """Return columns called A, B, C, or option_a, option_b, or choice1, choice2, that hold options in every row."""
-    for alphabet in _ALPHABETS:
-        letters = tuple(letter for letter in alphabet if letter in table.columns and letter not in shown)
-        if len(letters) > 1 and alphabet.startswith("".join(letters)) and _have_options(table, letters):
-            return letters
+    free = [name for name in table.columns if name not in shown]
+    series = [
+        (alphabet, {letter: letter for letter in alphabet if letter in free}) for alphabet in _ALPHABETS
+    ]
     for stem in USUAL["option"]:
-        ends = {
-            end[1]: name
-            for name in table.columns
-            if name not in shown and (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))
-        }
-        names, signs = tuple(ends[end] for end in sorted(ends)), "".join(sorted(ends))
-        follow = signs[:1] in {"a", "0", "1"} and signs in f"{digits}{ascii_lowercase}"
-        if follow and _have_options(table, names):
+        ends = {end[1]: name for name in free if (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))}
+        series.append(
+            (f"{digits if '0' in ends else digits[1:]}{ascii_lowercase}", dict(sorted(ends.items())))
+        )
+    for order, ends in series:
+        signs, names = "".join(ends), tuple(ends.values())
+        follow = signs in order and signs[:1] in {*order[:1], "a"}
+        if len(names) > 1 and follow and all(len(options_of(row, names)) > 1 for row in table.rows):
             return names
     return ()
-
-
-def _have_options(table: _Table, names: Sequence[str]) -> bool:
-    return all(len(options_of(row, names)) > 1 for row in table.rows)
 
 
 def _listed_letters(table: _Table, shown: Sequence[str]) -> str:

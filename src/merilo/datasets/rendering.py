@@ -244,17 +244,9 @@ def bare_parts(item: Item, declared: Dataset) -> tuple[str | Media, ...]:
         >>> bare_parts(Item(1, "", "( )"), dataset("bps"))[1]
         '( )'
     """
-    return parts(replace(item, instruction=bare_template(item, declared)), declared)
-
-
-def bare_template(item: Item, declared: Dataset) -> str:
-    """Return the template of an item's bare form.
-
-    Raises:
-        DataError: there is no form for the item's group.
-    """
     known = bare_forms(declared)
-    return _of_group(known, item, declared) if known else _listed_fields(item, declared)
+    form = _of_group(known, item, declared) if known else _listed_fields(item, declared)
+    return parts(replace(item, instruction=form), declared)
 
 
 def _of_group(forms: Mapping[str, str], item: Item, declared: Dataset) -> str:
@@ -274,8 +266,9 @@ def bare_forms(declared: Dataset) -> Mapping[str, str]:
     return _by_group(bundled.get("bare") or bundled.get("harness", {}).get("bare", {}))
 
 
-def _by_group(forms: str | Mapping[str, str]) -> Mapping[str, str]:
-    return {"": forms} if isinstance(forms, str) else forms
+def _by_group(forms: Any) -> Mapping[str, Any]:  # noqa: ANN401 - texts, or lists of texts
+    """Return forms by group; those of a dataset without groups have the empty name."""
+    return forms if isinstance(forms, Mapping) else {"": forms}
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,9 +377,7 @@ def _listed_fields(item: Item, declared: Dataset) -> str:
 
 def _bundled_prompts(name: str, key: str = "prompts") -> Mapping[str, tuple[str, ...]]:
     """Return the prompts bundled with Merilo under a key of the dataset's file, by group."""
-    texts = _bundled(name).get(key, {})
-    groups = texts if isinstance(texts, dict) else {"": texts}
-    return {group: tuple(forms) for group, forms in groups.items()}
+    return {group: tuple(forms) for group, forms in _by_group(_bundled(name).get(key, {})).items()}
 
 
 @cache
