@@ -7,8 +7,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from site_in_process import from_elsewhere, hidden, only_state, opened_site, to_first_task, visiting
-from starlette.testclient import TestClient
+from site_in_process import (
+    answer_on,
+    form_in,
+    from_elsewhere,
+    hidden,
+    only_state,
+    opened_site,
+    to_first_task,
+    visiting,
+)
 from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
@@ -34,16 +42,6 @@ class SetClock(ServerClock):
         return super().now() + self.ahead
 
 
-def answer_on(client: TestClient, path: str, page: str, known: dict[str, str], most: int = 1000) -> str:
-    """Answer until there is no task, or so many; the page that is then shown."""
-    while 'name="task"' in page and most:
-        task = hidden(page, "task")
-        sent = {"token": hidden(page, "token"), "task": task, "answer": known.get(task, "1")}
-        page = client.post(f"{path}task", data=sent).text
-        most -= 1
-    return page
-
-
 def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_taken(
     frozen: Frozen, database: str
 ) -> None:
@@ -65,8 +63,7 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
             answer_on(browsers[n], path, browsers[n].get(f"{path}task").text, known)
         for n, page in left.items():
             task = hidden(page, "task")
-            sent = {"token": hidden(page, "token"), "task": task, "answer": known.get(task, "1")}
-            told = browsers[n].post(f"{path}task", data=sent)
+            told = browsers[n].post(f"{path}task", data=form_in(page, known.get(task, "1")))
             assert "передали другому участнику" in told.text or task in known
         state = only_state(site)
         answered = [

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from every import every
+from site_people import come_in, given, save, served
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.items import Item
@@ -17,34 +18,15 @@ from merilo.site.annotator_steps import (
     next_task,
     next_training,
     read_instruction,
-    save_answers,
     training_answer,
 )
 from merilo.site.author_actions import register
-from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation, platform_id
+from merilo.site.people_access import admit_invited, new_invitation, platform_id
 from merilo.site.served_study import load_study
-from merilo.site.state import Person, State
+from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-
-
-def served(folder: StudyFolder, arm: str = "people", **rules: object) -> State:
-    study = load_study(folder, arm)
-    return State(replace(study, rules=replace(study.rules, **rules)))  # type: ignore[arg-type]
-
-
-def come_in(state: State, name: str = "a") -> Person:
-    admitted = admit_from_platform(state, "platform", name, "ru", 2)
-    assert admitted is not None
-    consent(state, admitted.person, 2)
-    read_instruction(state, admitted.person, 2)
-    return admitted.person
-
-
-def save(state: State, person: Person, number: int, answer: str, now: int, *, skipped: bool = False) -> str:
-    sent = SentAnswer(number=number, answer=answer, skipped=skipped)
-    return save_answers(state, person, [sent], now)[number]
 
 
 def test_a_study_that_is_not_frozen_or_was_changed_is_refused(frozen: Frozen) -> None:
@@ -122,8 +104,7 @@ def test_a_person_below_the_threshold_of_control_items_is_stopped_and_their_item
     person, now = come_in(state), 10
     while person.stage == "working":
         now += 1
-        shown = next_task(state, person, now)
-        assert isinstance(shown, ShownTask)
+        shown = given(state, person, now)
         answer = "1" if state.study.tasks[shown.number].known != "1" else "0"
         assert save(state, person, shown.number, answer, now) == "saved"
     assert (person.stage, person.controls, person.controls_right) == ("stopped", 2, 0)
@@ -135,8 +116,7 @@ def test_a_skipped_control_item_is_not_judged(frozen: Frozen) -> None:
     state = served(frozen(), every=2)
     person = come_in(state)
     for now in range(10, 12):
-        shown = next_task(state, person, now)
-        assert isinstance(shown, ShownTask)
+        shown = given(state, person, now)
         assert save(state, person, shown.number, "", now, skipped=True) == "saved"
     assert sorted(state.study.tasks[task].kind for task in person.tasks) == ["control", "test"]
     assert person.controls == 0
@@ -186,19 +166,6 @@ def test_an_expert_never_gets_an_item_that_they_wrote(frozen: Frozen) -> None:
     newer, _ = new_invitation(state, "Anna", 4, actor="author")
     assert admit_invited([state], code, "ru", 5) is None, "the old link is revoked"
     assert admit_invited([state], newer, "ru", 5).person is person  # type: ignore[union-attr]
-
-
-def test_a_dialogue_shows_the_earlier_turns_with_the_persons_own_answers(frozen: Frozen) -> None:
-    state = served(frozen("rutie"))
-    person = come_in(state)
-    first = next_task(state, person, 10)
-    assert isinstance(first, ShownTask)
-    assert first.earlier == ()
-    save(state, person, first.number, "2", 11)
-    second = next_task(state, person, 12)
-    assert isinstance(second, ShownTask)
-    assert second.earlier == ((first.number, "2"),)
-    assert state.study.tasks[second.number].dialogue == state.study.tasks[first.number].dialogue
 
 
 def test_people_from_platforms_get_the_plans_items_per_person(frozen: Frozen) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from author_session import TABLES, author_link, signed_in
 from collected_answers import Given, put_answers
-from site_in_process import from_elsewhere, hidden, opened_site, state_of, to_first_task, visiting
+from site_in_process import form_in, from_elsewhere, hidden, opened_site, state_of, to_first_task, visiting
 from site_process import running_site
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
@@ -68,7 +68,7 @@ def person_at_work(client: TestClient, site: AnnotationSite, answers: int = 2, n
     browser = from_elsewhere(client, "127.0.0.3")
     page = to_first_task(browser, f"/s/{study.key}/", name)
     for number in range(answers):
-        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1", "comment": f"{HOSTILE} {number}"}  # fmt: skip
+        sent = form_in(page, comment=f"{HOSTILE} {number}")  # fmt: skip
         page = browser.post(f"/s/{study.key}/task", data=sent).text
     person = state_of(site).person_from("platform", name)
     assert person is not None
@@ -214,7 +214,8 @@ def test_what_this_server_does_not_have_is_not_found(
 def test_a_person_is_excluded_reinstated_and_erased(client: TestClient, site: AnnotationSite) -> None:
     browser, name = person_at_work(client, site)
     people = f"{home(site)}people/{name}"
-    assert post(client, f"{people}/exclude", reason=" ").status_code == 422
+    for reason in ("", " \n", "x" * 1001):
+        assert post(client, f"{people}/exclude", reason=reason).status_code == 422
     page = post(client, f"{people}/exclude", reason=HOSTILE)
     assert (page.status_code, page.url.path) == (200, home(site))
     assert "Reinstate, erase" in page.text

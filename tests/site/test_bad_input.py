@@ -12,7 +12,7 @@ import httpx
 import pytest
 from command import merilo
 from every import every
-from site_in_process import hidden, opened_site, to_first_task, visiting
+from site_in_process import agree, form_in, hidden, opened_site, to_first_task, visiting
 from site_process import served_site
 from sqlalchemy import text
 
@@ -33,9 +33,6 @@ def answered(folder: StudyFolder, database: str | None = None) -> list[tuple[str
         if one.state == "answered"
     ]
     return [row[1:] for row in sorted(held)]
-
-
-# What the command refuses before it serves
 
 
 def refused(folder: StudyFolder, *options: str) -> str:
@@ -103,12 +100,6 @@ def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None
     assert "cannot be read" in refused(frozen(), "--database", "sqlite:////proc/site.db")
 
 
-# Twice at once
-
-
-# Time
-
-
 class SetClock(ServerClock):
     """A clock that the test sets."""
 
@@ -128,11 +119,10 @@ def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: F
         study = next(one for one in site.studies if one.arm_name == "experts")
         path = f"/s/{study.key}/"
         page = client.get(link).text
-        for step in ("consent", "instruction"):
-            page = client.post(path + step, data={"token": hidden(page, "token")}).text
+        page = agree(client, path, page)
         for late, place in ((59_000, "Задание 2"), (62_900, "Задание 3"), (63_001, "Ответ не принят")):
             page = client.get(f"{path}task").text
-            form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            form = form_in(page)
             clock.milliseconds += late
             answer = client.post(f"{path}task", data=form)
             assert re.search(rf"<h1[^>]*>\s*{place}", answer.text)
@@ -142,9 +132,6 @@ def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: F
         clock.milliseconds -= 10_000_000
         assert client.get(f"{path}task").status_code == 200, "a clock that jumps back breaks nothing"
     assert len(answered(folder)) == 2
-
-
-# A disk that fills
 
 
 @contextmanager
@@ -170,10 +157,10 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
     with opened_site(folder) as site, visiting(site) as client:
         path = site.studies[0].path
         page = to_first_task(client, path, "1")
-        first = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "первый"}
+        first = form_in(page, "первый")
         page = client.post(f"{path}task", data=first).text
         typed = '"><script>alert(1)</script>' + "длинный ответ " * 3000
-        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": typed, "comment": comment, "then": "next"}  # fmt: skip
+        form = form_in(page, typed, comment=comment, then="next")  # fmt: skip
         with full_disk(site.journal):
             told = client.post(f"{path}task", data=form)
             scripted = client.post(f"{path}task", data=form, headers={"Accept": "application/json"})
@@ -195,9 +182,6 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
     assert [answer for _, _, answer in answered(folder)] == ["первый", typed.strip()]
 
 
-# Stops
-
-
 @pytest.mark.thorough
 def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_the_next_start(
     frozen: Frozen,
@@ -212,7 +196,7 @@ def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_th
         kept = items.read_text("utf-8")
         items.write_text(kept.replace("(", "["), encoding="utf-8")
         (folder.path / "study.yaml").write_text("nothing: here\n", encoding="utf-8")
-        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        form = form_in(page)
         following = client.post(f"{paths['people']}task", data=form).text
         assert hidden(following, "task") != form["task"]
         assert client.get(f"{paths['people']}instruction").status_code == 200
@@ -226,7 +210,7 @@ def test_a_damaged_page_of_a_database_in_use_is_told_as_not_saved(frozen: Frozen
     with opened_site(folder) as site, visiting(site) as client:
         path = site.studies[0].path
         page = to_first_task(client, path, "1")
-        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        form = form_in(page)
         with site.journal.engine.begin() as connection:
             connection.execute(text("ALTER TABLE event RENAME TO gone"))
         assert client.post(f"{path}task", data=form).status_code == 503

@@ -12,7 +12,16 @@ import httpx
 import pytest
 from command import merilo
 from postgres_server import PostgresServer
-from site_in_process import from_elsewhere, hidden, only_state, opened_site, state_of, to_first_task, visiting
+from site_in_process import (
+    form_in,
+    from_elsewhere,
+    hidden,
+    only_state,
+    opened_site,
+    state_of,
+    to_first_task,
+    visiting,
+)
 from site_process import served_site
 from starlette.testclient import TestClient
 from study_people import frozen, study_of
@@ -142,7 +151,7 @@ def test_erased_text_is_in_no_file_also_while_a_reader_holds_the_log_and_in_no_b
         page = to_first_task(client, path, "w-secret-id")
         client.post(
             f"{path}task",
-            data={"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": secret},
+            data=form_in(page, secret),
         )
         (person,) = only_state(site).people.values()
         with closing(sqlite3.connect(folder.path / "site.db")) as reader:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from command import merilo
 from postgres_server import PostgresServer, postgres_server
-from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
+from site_in_process import form_in, hidden, only_state, opened_site, to_first_task, visiting
 from site_process import running_site
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -155,7 +155,7 @@ def test_an_answer_that_cannot_be_written_is_not_taken_and_people_go_on_afterwar
     with opened_site(frozen()) as site, visiting(site) as client:
         path = site.studies[0].path
         page = to_first_task(client, path, "1")
-        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        sent = form_in(page)
         with monkeypatch.context() as broken:
 
             def full(_entries: object) -> None:
@@ -204,9 +204,9 @@ def test_people_are_told_while_postgresql_is_away_and_go_on_when_it_is_back(
     with opened_site(frozen(), database=database) as site, visiting(site) as client:
         (study,) = site.studies
         page = to_first_task(client, study.path, "1")
-        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        sent = form_in(page)
         page = client.post(f"{study.path}task", data=sent).text
-        following = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "0"}
+        following = form_in(page, "0")
         own_server.stop(mode)
         try:
             refused = client.post(f"{study.path}task", data=following)

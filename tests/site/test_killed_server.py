@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 from command import merilo
-from site_in_process import hidden
+from site_in_process import form_in, hidden
 from site_process import running_site
 
 from merilo.site.served_study import ServedStudy
@@ -24,7 +24,7 @@ def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
         page = client.get(f"{address}{path}?worker_id=1").text
         for step in ("consent", "instruction"):
             page = client.post(f"{address}{path}{step}", data={"token": hidden(page, "token")}).text
-        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        sent = form_in(page)
         page = client.post(f"{address}{path}task", data=sent).text
         assert ">Задание 2</h1>" in page
         process.kill()

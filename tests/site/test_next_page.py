@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from site_in_process import hidden, only_state, opened_site, to_first_task, visiting
+from site_in_process import form_in, hidden, only_state, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
 
 from merilo.site.annotation_site import AnnotationSite
@@ -30,28 +30,19 @@ def path_of(site: AnnotationSite) -> str:
     return site.studies[0].path
 
 
-def sent(page: str, answer: str, **more: str) -> dict[str, str]:
-    return {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": answer, **more}
-
-
 def test_the_script_gets_the_next_page_with_the_acknowledgement(
     site: AnnotationSite, browser: TestClient
 ) -> None:
     path = path_of(site)
     page = to_first_task(browser, path, "a")
-    told = browser.post(f"{path}task", data=sent(page, "1"), headers=SCRIPT).json()
+    told = browser.post(f"{path}task", data=form_in(page), headers=SCRIPT).json()
     assert told["next"] == f"{path}task"
     assert told["page"] == browser.get(f"{path}task").text, "the same page as after a reload"
     assert hidden(told["page"], "task") != hidden(page, "task")
-    again = browser.post(f"{path}task", data=sent(page, "1"), headers=SCRIPT).json()
+    again = browser.post(f"{path}task", data=form_in(page), headers=SCRIPT).json()
     assert again == told, "a repeated request gets the same page"
-
-
-def test_a_break_gives_no_next_item(site: AnnotationSite, browser: TestClient) -> None:
-    path = path_of(site)
-    page = to_first_task(browser, path, "a")
-    told = browser.post(f"{path}task", data=sent(page, "1", then="pause"), headers=SCRIPT).json()
-    assert told == {"next": f"{path}pause"}
+    paused = browser.post(f"{path}task", data=form_in(told["page"], then="pause"), headers=SCRIPT).json()
+    assert paused == {"next": f"{path}pause"}, "a break gives no next item"
 
 
 def test_a_person_whom_the_answer_stops_gets_no_further_item(
@@ -64,7 +55,7 @@ def test_a_person_whom_the_answer_stops_gets_no_further_item(
     while "page" in told or not told:
         known = study.tasks[study.numbers[hidden(page, "task")]].known
         told = browser.post(
-            f"{path}task", data=sent(page, "1" if known != "1" else "0"), headers=SCRIPT
+            f"{path}task", data=form_in(page, "1" if known != "1" else "0"), headers=SCRIPT
         ).json()
         page = told.get("page", "")
     assert told == {"next": path}

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from author_session import TABLES, signed_in
 from command import merilo
-from site_in_process import hidden, opened_site, to_first_task, visiting, with_rules
+from site_in_process import agree, form_in, hidden, opened_site, to_first_task, visiting, with_rules
 from starlette.testclient import TestClient
 from study_people import frozen, study_of
 
@@ -130,8 +130,7 @@ def walk(study: ServedStudy, seen: Recorder, person: str = "w1") -> Iterator[tup
     """Everything that a person can see; yields each task before it is answered."""
     path = f"/s/{study.key}/"
     page = seen.get(f"{path}?worker_id={person}").text
-    for step in ("consent", "instruction"):
-        page = seen.post(path + step, data={"token": hidden(page, "token")}).text
+    page = agree(seen, path, page)
     while (found := re.search(r'name="task" value="([0-9a-f]{12})"', page)) is not None:
         number = study.numbers[found[1]]
         form: dict[str, object] = {"token": hidden(page, "token"), "task": found[1], "answer": given_answer(study, number)}  # fmt: skip
@@ -271,7 +270,7 @@ def test_exports_cannot_be_linked_to_ids_of_platforms_names_or_codes(
                         page = client.post(
                             f"/s/{study.key}/{step}", data={"token": hidden(page, "token")}
                         ).text
-                    form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+                    form = form_in(page)
                 else:
                     _, form = next(walked)
                 assert client.post(f"/s/{study.key}/task", data=form).status_code == 200

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from command import done
-from site_in_process import hidden
+from site_in_process import agree, form_in, hidden
 from site_process import running_site
 
 from merilo.errors import DataError, UsageError
@@ -17,13 +17,6 @@ from merilo.site.serving import invite_to_site, read_site, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-
-
-def start(client: httpx.Client, page: str, path: str) -> str:
-    """From consent to the first task."""
-    for step in ("consent", "instruction"):
-        page = client.post(f"{path}{step}", data={"token": hidden(page, "token")}).text
-    return page
 
 
 @pytest.mark.thorough
@@ -38,11 +31,11 @@ def test_one_browser_takes_part_in_two_studies_of_the_same_name(frozen: Frozen, 
     ):
         in_first, in_second = (paths[f"{one.path}, people"] for one in (first, second))
         pages = {
-            in_first: start(client, client.get(f"{in_first}?worker_id=1").text, in_first),
-            in_second: start(client, client.get(link).text, in_second),
+            in_first: agree(client, in_first, client.get(f"{in_first}?worker_id=1").text),
+            in_second: agree(client, in_second, client.get(link).text),
         }
         for path, page in pages.items():
-            sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            sent = form_in(page)
             following = hidden(client.post(f"{path}task", data=sent).text, "task")
             assert following != sent["task"]
             assert hidden(client.get(f"{path}task").text, "task") == following
@@ -89,10 +82,14 @@ def test_a_port_in_use_is_named_and_another_one_is_asked_for(frozen: Frozen) -> 
             serve_study(frozen().path, port=port)
 
 
-def test_a_proxy_is_an_address_or_a_network(frozen: Frozen) -> None:
+def test_a_proxy_is_an_address_or_a_network_and_a_public_address_one_of_the_web(frozen: Frozen) -> None:
+    study = frozen().path
     for wrong in ("*", "proxy", "10.0.0.1/99"):
         with pytest.raises(UsageError, match="addresses or networks"):
-            serve_study(frozen().path, proxy=wrong)
+            serve_study(study, proxy=wrong)
+    for wrong in ("study.example.org", "ftp://a", "https://", "https://[x"):
+        with pytest.raises(UsageError, match="takes an address such as"):
+            serve_study(study, address=wrong)
 
 
 @pytest.mark.thorough
@@ -115,12 +112,6 @@ def test_a_site_that_others_reach_without_https_is_warned_of(
     assert ("without encryption" in outcome.err) == warned
 
 
-def test_a_public_address_is_one_of_the_web(frozen: Frozen) -> None:
-    for wrong in ("study.example.org", "ftp://a", "https://", "https://[x"):
-        with pytest.raises(UsageError, match="takes an address such as"):
-            serve_study(frozen().path, address=wrong)
-
-
 @pytest.mark.thorough
 def test_the_author_takes_part_in_a_preview_before_the_freeze_and_nothing_is_stored(
     frozen: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,10 +124,10 @@ def test_the_author_takes_part_in_a_preview_before_the_freeze_and_nothing_is_sto
         for arm in ("people", "experts"):
             with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client:
                 path = paths[arm]
-                page = start(client, client.get(path).text, path)
+                page = agree(client, path, client.get(path).text)
                 assert "ничего не сохраняется" in page
                 page = client.get(f"{path}task").text
-                sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+                sent = form_in(page)
                 page = client.post(f"{path}task", data=sent).text
                 assert hidden(page, "task") != sent["task"]
                 assert "2" in page[page.index("<h1") : page.index("</h1>")]

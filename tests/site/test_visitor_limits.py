@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
+from site_in_process import form_in, from_elsewhere, hidden, opened_site, to_first_task, visiting
 from starlette.requests import Request
 
 from merilo.site.serving import invite_to_site
@@ -110,7 +110,7 @@ def test_nobody_answers_faster_than_a_human_being(frozen: Frozen, address: str, 
         site.limits = VisitorLimits(clock)
         path = site.studies[0].path
         page = to_first_task(client, path, "fast")
-        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        sent = form_in(page)
         got = [client.post(f"{path}task", data=sent, follow_redirects=False) for _ in range(130)]
         assert [one.status_code for one in got] == [303] * allowed + [429] * (130 - allowed)
         clock.seconds += 1

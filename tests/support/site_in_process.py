@@ -1,7 +1,7 @@
 """The annotation site in this process: its application, its log in a folder, and browsers that come from any address."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +72,19 @@ def hidden(page: str, name: str) -> str:
     found = re.search(rf'name="{name}" value="([^"]+)"', page)
     assert found is not None, page
     return found[1]
+
+
+def form_in(page: str, answer: object = "1", **more: object) -> dict[str, object]:
+    """The form of a page with a task, filled with an answer."""
+    return {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": answer, **more}
+
+
+def answer_on(client: TestClient, path: str, page: str, known: Mapping[str, str], most: int = 1000) -> str:
+    """Answer until there is no task, or so many; the page that is then shown."""
+    while 'name="task"' in page and most:
+        page = client.post(f"{path}task", data=form_in(page, known.get(hidden(page, "task"), "1"))).text
+        most -= 1
+    return page
 
 
 def to_first_task(client: TestClient, path: str, person: str) -> str:

@@ -224,14 +224,6 @@ class _Visit:
         if fault and sent and not sent.answers and wants_json(self.request):
             return JSONResponse({"error": fault.in_language(language)}, status_code=422)
         most, last = steps.most_places(study, person), shown.beside[-1].place if shown.beside else shown.place
-        done = last - 1 - len(shown.beside)
-        if shown.of:
-            heading, progress = Text("Training task {place} of {of}", place=shown.place, of=shown.of), None
-        else:
-            heading = Text("Task {place}", place=shown.place)
-            if shown.beside:
-                heading = Text("Tasks {first}–{last}", first=shown.place, last=last)
-            progress = Text("{done:,} done, at most {most:,} in total", done=done, most=most)
         mine = SKIP_OWN[language]
         return self.site.page(
             self.request,
@@ -239,11 +231,10 @@ class _Visit:
             study=study,
             person=person,
             status=422 if fault and not wants_json(self.request) else 200,
-            heading=heading,
             error=fault or "",
             page=page,
-            progress=progress,
-            done=done,
+            shown=shown,
+            last=last,
             most=most,
             left=shown.left,
             several=bool(shown.beside),

@@ -72,12 +72,9 @@ def read_answers(state: State) -> pl.DataFrame:
         for assignment in person.tasks.values()
         if assignment.state == "answered" and assignment.place
     ]  # fmt: skip
-    columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
-    table = pl.DataFrame([
-        pl.Series(name, values, dtype=kind)
-        for (name, kind), values in zip(_COLUMNS.items(), columns, strict=True)
-    ])  # fmt: skip
-    return _with_reasons(state.study, table).sort("answered", "pseudonym", "place")
+    return _with_reasons(state.study, pl.DataFrame(rows, schema=_COLUMNS, orient="row")).sort(
+        "answered", "pseudonym", "place"
+    )
 
 
 def _with_reasons(study: ServedStudy, table: pl.DataFrame) -> pl.DataFrame:

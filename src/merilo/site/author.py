@@ -40,7 +40,7 @@ from merilo.site.author_actions import (
     log_table,
     open_invitations,
 )
-from merilo.site.overview_texts import CHART, SOURCES, STAGES, overview_texts
+from merilo.site.overview_texts import CHART, SOURCES, STAGES, chart_points, duration, overview_texts
 from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
@@ -54,7 +54,7 @@ from merilo.site.site_requests import (
 )
 from merilo.site.state import State
 from merilo.site.status import Statuses, Worker, site_status
-from merilo.text import Language, Text, formatted
+from merilo.text import Language, Money, Text, formatted
 
 #: The environment variable that sets the secret of the author's link, in place of an earlier one.
 LINK_VARIABLE: Final = "MERILO_AUTHOR_SECRET"
@@ -226,6 +226,10 @@ class AuthorPages:
             base=f"{HOME}{study.key}",
             site_status=status,
             figures=overview_texts(status, language),
+            points=chart_points(status),
+            currency=lambda amount: Money(amount, study.arm.pay.currency),
+            shown=lambda value: formatted(value, "", language),
+            duration=duration,
             chart=CHART,
             reload=None if opened or "still" in request.query_params else RELOAD,
             opened=opened,

@@ -48,9 +48,6 @@ SOURCES: Final[Mapping[str, Text]] = {
     "platform": Text("platform"),
 }
 
-_NONE_YET: Final = Text("none yet")
-_UNDECIDED: Final = Text("the plan does not state the pay")
-
 #: The size of the chart's drawing.
 CHART: Final = (600, 160)
 
@@ -73,93 +70,28 @@ def duration(hours: float) -> Text:
 
 
 def overview_texts(status: SiteStatus, language: Language) -> dict[str, str]:
-    """Return the texts of the overview.
+    """Return the texts of the overview that more than a value decides, by their names in the template.
 
     Args:
         status: the status.
         language: the language of the page.
-
-    Returns:
-        Name -> text. `points` and `share` are numbers for the chart and the bar.
     """
-    computed, plan = status.status, status.study.folder.plan
-    done = status.answered / status.needed if status.needed else 0.0
-    controls = sum(worker.person.controls for worker in status.people)
-    right = sum(worker.person.controls_right for worker in status.people)
+    computed = status.status
     texts: dict[str, object] = {
-        "answered": Text(
-            "{done:,} of {needed:,} ({share:.1%})", done=status.answered, needed=status.needed, share=done
-        ),
-        "complete": Text("{part:,} of {whole:,}", part=status.complete, whole=status.study.rules.tests),
-        "in_hand": Text("{n:,}", n=status.in_hand),
         "rate": _rate(status),
         "end": _end(status),
         "end_range": _end_range(status),
-        "final_cost": _money(status, status.final_pay),
-        "planned_cost": ""
-        if status.planned_pay is None
-        else Text("by the plan, {cost}", cost=_money(status, status.planned_pay)),
         "assumed": _assumed(status, status.left[0]),
         "alpha": _agreement(status),
-        "low_agreement": _NONE_YET
-        if computed is None or computed.low_agreement is None
-        else Text(
-            "{share:.1%} of the answered items; the plan allows {most:.0%}",
-            share=computed.low_agreement,
-            most=plan.baseline.max_low_agreement,
-        ),
         "counted": Text(
             "{part:,} of {whole:,}",
             part=computed.counted if computed and not computed.problem else 0,
             whole=computed.answers if computed else 0,
         ),
-        "controls": Text(
-            "{share:.1%} ({right:,} of {controls:,})", share=right / controls, right=right, controls=controls
-        )
-        if controls
-        else _NONE_YET,
-        **_work_texts(status),
+        "low_pay": _low_pay(status),
         "people": _people(status),
-        "refusals": status.came.refusals,
-        "dropouts": status.came.dropouts,
-        "where_left": status.came.where_people_left,
-        "hasty": Text("{n:,}", n=sum(worker.hasty for worker in status.people)),
-        "chart_text": Text(
-            "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
-            "upper edge is {most:,}.",
-            n=status.answered,
-            most=status.needed,
-        ),
     }
-    shown = {name: formatted(text, "", language) for name, text in texts.items()}
-    return {**shown, "share": f"{done:.4f}", "points": chart_points(status)}
-
-
-def _money(status: SiteStatus, amount: float | None, without: Text = _UNDECIDED) -> Text | Money:
-    return without if amount is None else Money(amount, status.study.arm.pay.currency)
-
-
-def _work_texts(status: SiteStatus) -> dict[str, object]:
-    """Return the texts on pay and time."""
-    cost, pay = status.status.cost if status.status else None, status.study.arm.pay
-    left_pay, missing = status.left[1], status.missing
-    return {
-        "earned": _money(status, status.earned),
-        "hourly": _money(status, status.hourly, _NONE_YET),
-        "low_pay": _low_pay(status.hourly, pay.minimum_per_hour, pay.currency),
-        "spent": duration(status.hours) if status.hours else _NONE_YET,
-        "median_seconds": _NONE_YET
-        if cost is None or cost.median_seconds_per_answer is None
-        else Text("{seconds:,.1f} s", seconds=cost.median_seconds_per_answer),
-        "remaining_pay": Text(
-            "{pay} for {n:,} {n:answer|answers} and the control items among them",
-            pay=_money(status, left_pay),
-            n=missing,
-        )
-        if left_pay is not None and missing
-        else _money(status, left_pay),
-        "remaining_hours": _NONE_YET if status.hours_left is None else duration(status.hours_left),
-    }
+    return {name: formatted(text, "", language) for name, text in texts.items()}
 
 
 def _agreement(site_status: SiteStatus) -> Text:
@@ -178,11 +110,12 @@ def _agreement(site_status: SiteStatus) -> Text:
     return Text("not defined yet: no item has two answers, or all answers are equal")
 
 
-def _low_pay(hourly: float | None, least: float | None, currency: str) -> Text | str:
+def _low_pay(status: SiteStatus) -> Text | str:
     """A warning if the measured pay of an hour is below the plan's minimum."""
-    if hourly is None or least is None or hourly >= least:
+    pay, hourly = status.study.arm.pay, status.hourly
+    if hourly is None or pay.minimum_per_hour is None or hourly >= pay.minimum_per_hour:
         return ""
-    return Text("below the minimum of the plan, {least}", least=Money(least, currency))
+    return Text("below the minimum of the plan, {least}", least=Money(pay.minimum_per_hour, pay.currency))
 
 
 def _rate(status: SiteStatus) -> Text:
