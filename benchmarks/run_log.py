@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from merilo.models.asked_datasets import asked_datasets, item_sources
+from merilo.models.asked_datasets import asked_dataset, item_sources
 from merilo.models.asking import Abilities, ModelReply
 from merilo.models.run_folder import AskedModel, RunRecord, write_record
 from merilo.models.run_log import encoded, log_path
@@ -56,7 +56,8 @@ def build(folder: Path, items: int, samples: int) -> Path:
     )
     settings = RunSettings(shots=0, temperature=1.0, samples=samples)
     abilities = Abilities(frozenset({"generate"}))
-    (asked,) = asked_datasets(item_sources(["rummlu"], folder), settings, abilities)
+    (source,) = item_sources(["rummlu"], folder)
+    asked = asked_dataset(source, settings, abilities)
     run = folder / "run"
     model = AskedModel(name="benchmark", backend="local", args={})
     write_record(

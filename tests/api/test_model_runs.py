@@ -10,7 +10,7 @@ from model_backends import LocalBackend, label_by_hash
 import merilo
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
-from merilo.errors import BackendError, DataError, InputError, UsageError
+from merilo.errors import BackendError, InputError, UsageError
 from merilo.models.asking import ModelReply, Request
 
 
@@ -171,20 +171,3 @@ def test_a_run_can_be_scored_later_with_the_gold_of_its_owner_and_not_with_other
         InputError, match=r"gold\.json: its items are not those that were asked: 3 of 3 differ"
     ):
         merilo.score_run(tmp_path / "run", data=gold)
-
-
-def test_shots_are_refused_of_a_dataset_that_has_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="ruTiE has no shots"):
-        merilo.run(LocalBackend(), "rutie", out=tmp_path / "run", shots=2)
-    data = tmp_path / "lcs.json"
-    data.write_text(
-        json.dumps(
-            {
-                "data": {
-                    "test": [{"instruction": "{inputs}", "inputs": "a", "outputs": "1", "meta": {"id": 1}}]
-                }
-            }
-        )
-    )
-    with pytest.raises(DataError, match="its data has no solved items"):
-        merilo.run(LocalBackend(), "lcs", out=tmp_path / "run", data=data)

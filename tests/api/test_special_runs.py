@@ -162,7 +162,7 @@ def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
     """The peak of memory in asking does not grow with the number of requests."""
     import tracemalloc
 
-    from merilo.models.asked_datasets import asked_datasets, item_sources
+    from merilo.models.asked_datasets import asked_dataset, item_sources
     from merilo.models.run_log import open_log
     from merilo.models.runner import ask_all
     from merilo.settings import RunSettings
@@ -174,7 +174,7 @@ def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
     def peak(samples: int) -> int:
         backend = Forgetful()
         settings = RunSettings(temperature=1.0, samples=samples)
-        (asked,) = asked_datasets(item_sources(["lcs"]), settings, backend.abilities)
+        asked = asked_dataset(item_sources(["lcs"])[0], settings, backend.abilities)
         with open_log(tmp_path / str(samples)) as log:
             tracemalloc.start()
             ask_all(backend, asked.requests({}), log)

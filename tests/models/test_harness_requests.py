@@ -55,21 +55,6 @@ def prompter(name: str, tests: list[Doc], train: list[Doc], **chosen: object) ->
     return Prompter(dataset(name), items(train), RunSettings.of(chosen), chat=False, items=items(tests))
 
 
-@every("chat", [False, True])
-def test_what_ends_an_answer_is_the_harnesss_for_every_backend(chat: bool) -> None:
-    code = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
-    for name, declared in CATALOGUE.items():
-        asked = Prompter(declared, [], RunSettings(shots=0), chat=chat)
-        request = asked.request(items(made_docs(name, 1, random.Random(0)))[0])
-        if declared.answer.labels and not chat:
-            assert request.choices == tuple(f" {label}" for label in declared.answer.labels)
-            continue
-        program = declared.answer.kind == "program"
-        assert request.stop == (code if program else ("\n", ".") if name == "use" else ("\n",))
-        assert (request.max_tokens, request.temperature) == (256, 0.6 if program else 0.0)
-        assert asked.asked.samples == (10 if program else 1)
-
-
 def test_the_shots_of_an_item_do_not_depend_on_how_many_are_asked() -> None:
     dice = random.Random(2)
     tests, train = made_docs("bps", 30, dice), made_docs("bps", 9, dice, 31)

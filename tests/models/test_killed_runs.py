@@ -41,10 +41,7 @@ print("complete", result.is_complete, flush=True)
 
 def start(run: Path, data: Path) -> "AbstractContextManager[subprocess.Popen[str]]":
     return ended_process(
-        [sys.executable, "-c", SCRIPT, run, data],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", SCRIPT, run, data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

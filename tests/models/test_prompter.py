@@ -82,27 +82,6 @@ def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
         assert asked.request(twin).prompt.count(str(item.inputs)) == 1
 
 
-def test_a_gold_answer_with_alternatives_is_shown_as_its_first() -> None:
-    declared = dataset("chegeka")
-    solved = Item(2, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин;А. С. Пушкин")
-    asked = Item(1, "{text} {topic}", {"text": "Что?", "topic": "Вещи"}, "самовар")
-    text = (
-        Prompter(declared, [solved], RunSettings(prompts="merilo", shots=1), chat=False).request(asked).prompt
-    )
-    assert text.startswith("Кто? Поэты Пушкин\n\n")
-
-
-def test_closed_answers_are_compared_by_a_backend_that_continues_and_generated_by_one_that_chats() -> None:
-    declared = dataset("bps")
-    item = examples(declared)["test"].items[0]
-    continued = Prompter(declared, [], NO_SHOTS, chat=False).request(item)
-    assert continued.choices == (" 0", " 1")
-    assert (continued.stop, continued.max_tokens, continued.messages) == ((), None, ())
-    said = Prompter(declared, [], NO_SHOTS, chat=True).request(item)
-    assert said.mode == "generate"
-    assert said.messages[0].text == said.prompt == render(item, declared).rstrip()
-
-
 @every("name", names())
 def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
     declared = dataset(name)
@@ -172,10 +151,6 @@ class TestDialogue:
         assert "Ответ: 1\nТеперь: А у паука" in text
         assert self.asked().request(second).prompt.startswith("Беседа:\n\nТеперь:")
 
-    def test_it_has_no_shots(self) -> None:
-        with pytest.raises(UsageError, match="ruTiE has no shots: an item follows the earlier turns"):
-            self.asked(shots=1)
-
     def test_other_datasets_have_no_earlier_turns(self) -> None:
         with pytest.raises(UsageError, match="SimpleAr has no dialogues"):
             Prompter(SUM, [], NO_SHOTS, chat=True).request(QUESTION, earlier=[(QUESTION, "4")])
@@ -243,10 +218,7 @@ def test_several_answers_need_a_temperature() -> None:
         ({"temperature": float("nan")}, "temperature must be a finite number"),
         ({"stop": ("",)}, "stop must not be empty"),
         ({"mode": "guess"}, "mode must be 'auto', 'generate' or 'loglikelihood'"),
-        ({"as_people": True, "shots": 1}, "people saw no shots"),
         ({"samples": 0}, "samples must be 1 or more"),
-        ({"price": "1"}, "price: takes the prices of requests and of answers, such as 2.5,10, not '1'"),
-        ({"max_usd": 1.0}, "max_usd: needs the price of a million tokens"),
     ],
 )
 def test_settings_out_of_range(settings: dict[str, object], message: str) -> None:

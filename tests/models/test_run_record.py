@@ -13,7 +13,6 @@ from merilo.models.run_folder import (
     AskedModel,
     DatasetRecord,
     RunRecord,
-    hidden_args,
     inputs_hash,
     item_hash,
     read_record,
@@ -124,8 +123,3 @@ def test_items_of_another_file_are_refused() -> None:
         InputError, match=r"gold\.json: has not all items of the run: 1 of 4 are missing \(3\)"
     ):
         refuse_other_items(dataset_record(), ITEMS[:3], "gold.json")
-
-
-def test_keys_are_hidden() -> None:
-    shown = hidden_args({"api_key": "a", "hf_token": "b", "tokenizer": "c", "num_concurrent": "4"})
-    assert shown == {"api_key": "***", "hf_token": "***", "tokenizer": "c", "num_concurrent": "4"}

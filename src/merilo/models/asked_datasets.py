@@ -282,23 +282,6 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
     return sources
 
 
-def asked_datasets(
-    sources: Sequence[ItemSource], settings: RunSettings, abilities: Abilities
-) -> list[AskedDataset]:
-    """Make the datasets of a run as they are asked.
-
-    Args:
-        sources: the items.
-        settings: the settings of the run.
-        abilities: what the backend can do.
-
-    Raises:
-        UsageError: the settings do not fit a dataset or the backend.
-        DataError: a dataset has no items, or its shots are missing.
-    """
-    return [_asked(source, settings, abilities) for source in sources]
-
-
 def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Path:
     """Find the items of a dataset in a folder, or beside its declaration."""
     if data is not None and data.is_file():
@@ -335,7 +318,18 @@ def _is_baseline(folder: Path) -> bool:
     return (folder / _BASELINE_RECORD).is_file()
 
 
-def _asked(source: ItemSource, settings: RunSettings, abilities: Abilities) -> AskedDataset:
+def asked_dataset(source: ItemSource, settings: RunSettings, abilities: Abilities) -> AskedDataset:
+    """Make a dataset of a run as it is asked.
+
+    Args:
+        source: the items.
+        settings: the settings of the run.
+        abilities: what the backend can do.
+
+    Raises:
+        UsageError: the settings do not fit the dataset or the backend.
+        DataError: the dataset has no items, or its shots are missing.
+    """
     declared = source.declared
     if not len(source.split):
         raise InputError(f"has no items of {declared.title}", file=source.file)

@@ -230,27 +230,20 @@ def shot_count(declared: Dataset, settings: RunSettings) -> int:
     if settings.as_people:
         return 0
     count = declared.shots.count if settings.shots is None else settings.shots
-    if count and (reason := _why_never(declared)):
-        raise UsageError(f"{declared.title} has no shots: {reason}; ask it with {_no_shots()}")
+    reason = ""
+    if declared.shots.earlier_turns:
+        reason = "an item follows the earlier turns of its dialogue"
+    elif declared.answer.kind == "criteria":
+        reason = f"its gold answer has {len(declared.answer.criteria)} criteria, and a model is asked for one label"
+    elif declared.answer.kind == "program":
+        reason = "a problem is shown without solved ones"
+    if count and reason:
+        raise UsageError(f"{declared.title} has no shots: {reason}; ask it with {_NO_SHOTS}")
     return count
 
 
-def _why_never(declared: Dataset) -> str | None:
-    if declared.shots.earlier_turns:
-        return "an item follows the earlier turns of its dialogue"
-    if declared.answer.kind == "criteria":
-        return f"its gold answer has {len(declared.answer.criteria)} criteria, and a model is asked for one label"
-    if declared.answer.kind == "program":
-        return "a problem is shown without solved ones"
-    return None
-
-
-def _no_shots() -> str:
-    return argument("shots", "0", given=0)
-
-
-def _counted(count: int) -> str:
-    return counted_noun(count, "shot", "shots")
+#: How a user asks without solved items.
+_NO_SHOTS: Final = argument("shots", "0", given=0)
 
 
 class ShotDeck:
@@ -292,11 +285,11 @@ class ShotDeck:
             self._by_field: Mapping[str, Sequence[Item]] = {}
             return
         if not shots:
-            wanted = f"asked with {_counted(count)} an item"
+            wanted = f"asked with {counted_noun(count, 'shot', 'shots')} an item"
             if declared.shots.count:
-                add = f"add them as a split 'shots' or 'train', or use {_no_shots()}"
+                add = f"add them as a split 'shots' or 'train', or use {_NO_SHOTS}"
                 raise DataError(f"{declared.title} is {wanted}, but its data has no solved items: {add}")
-            raise UsageError(f"{declared.title} has no shots, so it cannot be {wanted}: use {_no_shots()}")
+            raise UsageError(f"{declared.title} has no shots, so it cannot be {wanted}: use {_NO_SHOTS}")
         by_field: dict[str, list[Item]] = {}
         for shot in shots:
             whole_gold(shot, declared)
@@ -334,8 +327,9 @@ class ShotDeck:
     def _too_few(self, item: Item, count: int, besides: str) -> DataError:
         field = self._declared.shots.same
         where = f" with {field} '{self._shared(item)}'" if field else ""
+        wanted = counted_noun(self._count, "shot", "shots")
         return DataError(
-            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where}, but there"
+            f"item {item.id} of {self._declared.title} needs {wanted}{where}, but there"
             f" {'is' if count == 1 else 'are'} {count or 'none'}{besides}"
             f" (lower {argument('shots', 'N')}, or add solved items)"
         )

@@ -688,7 +688,6 @@ class LogChoices:
         declared: the dataset.
         file: the log, for messages.
         foreign: the choices of the first row whose choices are neither the labels nor texts of options.
-        differing: whether other rows have other such choices.
         known: of the rows whose order is known, how many agree with the item on the right answer.
         assumed: of the rows whose choices stand for the labels by their names or in their order, the same.
         unconfirmed: how many rows tell neither the order nor a right answer, although letters or numbers before options
@@ -699,7 +698,6 @@ class LogChoices:
     declared: Dataset
     file: Path
     foreign: tuple[str, ...] = ()
-    differing: bool = False
     known: Counter[bool] = field(default_factory=Counter)
     assumed: Counter[bool] = field(default_factory=Counter)
     unconfirmed: int = 0
@@ -724,7 +722,6 @@ class LogChoices:
         whole = len(labels) == len(self.declared.answer.labels)
         if whole and not (order.known or order.named) and any(choice.label for choice in order.choices):
             self.foreign = self.foreign or order.names
-            self.differing = self.differing or self.foreign != order.names
 
     def _marks_options(self, labels: Sequence[str]) -> bool:
         """Check whether labels stand before options, so that they mean nothing without them."""
@@ -764,23 +761,14 @@ class LogChoices:
         if self.foreign:
             if not (self.assumed or _is_series(self.foreign)):
                 raise DataError(
-                    f"compares choices that are no labels of the dataset ({'first: ' if self.differing else ''}"
-                    f"{listed([*map(repr, self.foreign)])}), and "
+                    f"compares choices that are no labels of the dataset ({listed([*map(repr, self.foreign)])}), and "
                     "no right answers tell which choice is which label: name the choices like the labels, or give the "
                     "replies as a table (id, reply)",
                     file=self.file,
                 )
-            notes.append(f"the choices are not the dataset's labels; by their order, {self._meanings()}")
+            named = [f"choice {n} is {label}" for n, label in enumerate(self.declared.answer.labels, start=1)]
+            notes.append(f"the choices are not the dataset's labels; by their order, {listed(named)}")
         return notes
-
-    def _meanings(self) -> str:
-        """Say which choice is which label: by its name, or by its place if rows have different choices."""
-        names = [*map(repr, self.foreign)]
-        if self.differing:
-            names = [f"choice {place}" for place, _ in enumerate(names, start=1)]
-        return listed(
-            [f"{name} is {label}" for name, label in zip(names, self.declared.answer.labels, strict=True)]
-        )
 
     def _unknown_order(self) -> str:
         """Say why the order is not known, and how to give it."""

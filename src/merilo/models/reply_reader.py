@@ -42,21 +42,9 @@ _ALONE: Final = r"(?![\w%°]|[.,]\d|['’]\w|\s?[-+*/×·^=]\s?\d)"
 _JOINED: Final = r"[)\]»\"'.…]*\s*(?:,?\s*(?:и|или|либо|and|or|&)\s|/|,)\s*"
 _CYRILLIC: Final = dict(zip("ABCEHKMOPTX", "АВСЕНКМОРТХ", strict=True))
 #: Labels in words: where options have texts, the first or second option; elsewhere numbers, yes and no.
-_ORDINALS: Final = (
-    "first|перв(?:ый|ым|ом|ое|ая)",
-    "second|втор(?:ой|ым|ом|ое|ая)",
-    "third|трет(?:ий|ьим|ьем|ье|ья)",
-    "fourth|четв[её]рт(?:ый|ым|ом|ое|ая)",
-)
-_WORDS: Final = {
-    "Да": "yes",
-    "Нет": "no",
-    "0": "zero|ноль",
-    "1": "one|один",
-    "2": "two|два|две",
-    "3": "three|три",
-    "4": "four|четыре",
-}
+_ORDINALS: Final = (r"first|перв\w{2}", r"second|втор\w{2}", r"third|трет\w{2}", r"fourth|четв[её]рт\w{2}")
+_NUMBERS: Final = ("zero|ноль", "one|один", "two|два|две", "three|три", "four|четыре")
+_WORDS: Final = {"Да": "yes", "Нет": "no", **dict(zip("01234", _NUMBERS, strict=True))}
 
 
 @dataclass(frozen=True)
@@ -343,9 +331,8 @@ _SO: Final = re.compile(
         "so thus therefore hence consequently that'?s it'?s is equals gives we_get option choice letter",
         "number evaluates_to comes_to",
         r"значит следовательно поэтому итак получается стало_быть то_есть таким_образом равн[аоы]? равен",
-        r"составля\w+ получим",
         r"получаем получится выходит это так_что вариант\w* ответа? ставим ставлю итого букв\w+ номером",
-        r"пишу останется будет",
+        r"пишу останется будет составля\w+ получим",
     )
     + r"\b[\s,:]*|(?:→|=>|->|=|:|—)\s*",
     re.IGNORECASE,
@@ -413,8 +400,8 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     Args:
         reply: the reply, without thought.
         form: what an answer may be.
-        cut: whether the reply was cut off at the limit of tokens; then only an answer that it marks, and does not end
-            with, is read.
+        cut: whether the reply was cut off at the limit of tokens; then only an answer that it marks or
+            begins with, and does not end with, is read.
 
     Example:
         >>> choice = Form("label", ("A", "B"), {"A": "Volga", "B": "Don"})
@@ -433,7 +420,7 @@ def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     last = _last_statement(reply, text, form, cut=cut)
     if last is None:
         if cut:
-            return _NOTHING
+            return _cut_off(reply, text, form)
         return _free_text(reply, text, form) if form.kind == "text" else _unmarked(text.strip(), form)
     if last.value == UNDECIDED:
         after = (text + "\n").index("\n", last.end)
@@ -645,6 +632,18 @@ def _only_one(text: str, sentences: int, form: Form) -> ReadReply:
     if len(only) != 1 or options - labels - only:
         return _NOTHING
     return ReadReply(only.pop(), "only one", text)
+
+
+def _cut_off(reply: str, text: str, form: Form) -> ReadReply:
+    """Read a reply that was cut off: only what it begins with."""
+    if form.kind == "label" and (begun := _begun(text, form)) is not None:
+        return begun
+    first, newline, _ = text.lstrip().partition("\n")
+    if not newline:
+        return _NOTHING
+    bold = _BOLD.fullmatch(reply.strip().split("\n")[0].strip())
+    value = (bold and bold[1]) if form.kind == "text" else _whole_line(first, form)
+    return ReadReply(value, "first line", first) if value else _NOTHING
 
 
 # Free texts -------------------------------------------------------------------------------------------------

@@ -445,8 +445,7 @@ def _clear(path: Path) -> None:
                 (path / f"{name}{suffix}").unlink(missing_ok=True)
         for entry in (path / LOG_FOLDER).glob("*.*"):
             entry.unlink()
-        with suppress(FileNotFoundError):
-            shutil.rmtree(path / SANDBOX_FOLDER)
+        shutil.rmtree(path / SANDBOX_FOLDER, ignore_errors=True)
         (path / RECORD_FILE).unlink()
     except OSError as error:
         cleared = f"cannot be cleared for {argument('force', given=True)} ({error.strerror})"

@@ -20,7 +20,7 @@ from merilo.models.asked_datasets import (
     BUNDLED_NAME,
     AskedDataset,
     ItemSource,
-    asked_datasets,
+    asked_dataset,
     item_sources,
 )
 from merilo.models.asking import ModelBackend, Request
@@ -53,7 +53,7 @@ from merilo.models.runner import (
 from merilo.runs.program_scores import Watch, score_programs, unwatched
 from merilo.runs.scores import DatasetRun, RunResult, scored_dataset, study_source
 from merilo.settings import RunSettings
-from merilo.strict_json import Json, text_at
+from merilo.strict_json import Json
 from merilo.version import __version__
 from merilo.wording import listed
 
@@ -266,7 +266,6 @@ def run_model(
         _prepared(options if force else _as_begun(options, out), loop) as prepared,
         run_in(out, prepared.record, force=force) as (folder, log),
     ):
-        _say_new_address(folder.record, say)
         begun = time.monotonic()
         done = _ask(prepared, log, loop, watch, say)
         seconds = time.monotonic() - begun
@@ -311,7 +310,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
     else:
         backend = options.model
     try:
-        asked = asked_datasets(sources, options.settings, backend.abilities)
+        asked = [asked_dataset(source, options.settings, backend.abilities) for source in sources]
         record = RunRecord(
             format="merilo run 1",
             model=AskedModel(
@@ -342,13 +341,6 @@ def _command(options: RunOptions) -> dict[str, Json]:
         "merilo": __version__,
         "model_args": {**hidden_args(options.model_args)},
     }
-
-
-def _say_new_address(record: RunRecord, say: Callable[[str], None]) -> None:
-    """Tell the user if a run is resumed at another address of the server than that of the command before."""
-    addresses = [text_at(command, "model_args", "base_url") for command in record.commands[-2:]]
-    if len(addresses) == 2 and all(addresses) and addresses[0] != addresses[1]:
-        say(f"resuming at {addresses[1]}; the command before asked {addresses[0]}")
 
 
 def _ask(

@@ -15,7 +15,7 @@ from merilo.items import Item
 from merilo.metrics.detox import Rater
 from merilo.metrics.metric import Judgement
 from merilo.metrics.scoring import explain as explain_points
-from merilo.models.asked_datasets import AskedDataset, asked_datasets
+from merilo.models.asked_datasets import AskedDataset, asked_dataset
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
 from merilo.models.reply_answers import ExtractedAnswer, read_reply, value_of
@@ -129,8 +129,7 @@ def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -
         dataset.chat,
     )
     samples = dataset.samples if dataset.mode == "generate" else None
-    (asked,) = asked_datasets([source], replace(record.settings, samples=samples), abilities)
-    return asked
+    return asked_dataset(source, replace(record.settings, samples=samples), abilities)
 
 
 def _earlier(

@@ -54,21 +54,6 @@ def test_a_json_log_of_inspect_is_read_without_inspect(
     assert (found.answers.source.task, found.answers.source.model) == ("my_task", "org/m")
 
 
-def test_letters_of_inspects_multiple_choice_are_labels(tmp_path: Path) -> None:
-    samples = []
-    for item in items_of("parus"):
-        choices = [item.inputs["choice1"], item.inputs["choice2"]]
-        samples.append(
-            sample(
-                item,
-                f"So it is.\n\nANSWER: {'AB'[int(item.outputs) - 1]}",
-                choices=choices,
-                input=item.inputs["premise"],
-            )
-        )
-    assert scored(inspect_log(tmp_path / "log.json", samples)).metrics["acc"].value == 1
-
-
 def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     item = items_of("parus")[0]
     parts = [{"type": "reasoning", "reasoning": "2? 2? 2?"}, {"type": "text", "text": "1"}]

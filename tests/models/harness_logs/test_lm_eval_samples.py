@@ -30,17 +30,6 @@ def test_equal_loglikelihoods_give_no_answer_and_are_counted(tmp_path: Path) -> 
     assert found.to_dict()["warnings"] == [*found.warnings]
 
 
-def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: Path) -> None:
-    """A task may compare the texts of the options, in an order of its own."""
-    item = items_of("ruworldtree")[0]
-    row = lm_eval_choice(0, "ruworldtree", item, "A")
-    options = [item.inputs[f"option_{letter}"] for letter in "dcba"]
-    for at, option in enumerate(options):
-        row["arguments"][f"gen_args_{at}"]["arg_1"] = f" {option}"
-    found = scored(written(tmp_path / "s.jsonl", [row]), "ruworldtree")
-    assert [row.answer for row in found.answers.rows] == ["D"]
-
-
 def foreign(choices: list[str], label_of: list[str], *, target: bool = True, wrong: int = 0) -> list[dict]:
     """Rows of a task with choices of its own; the model is wrong in the first `wrong` rows."""
     rows = []

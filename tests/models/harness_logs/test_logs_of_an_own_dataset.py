@@ -91,10 +91,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         gold.writerow(["id", "question", "gold"])
         gold.writerows([f"Q{at}", question(at), "ABC"[right_place(at)]] for at in range(ITEMS))
     with contextlib.chdir(folder):
-        for source, out in (
-            (("--dataset", "sums.yaml"), "declared"),
-            (("--gold", "gold.csv"), "undeclared"),
-        ):
+        for source, out in ((("--dataset", "sums.yaml"), "declared"), (("--gold", "gold.csv"), "undeclared")):
             done = merilo("baseline", "people.csv", *source, "--out", out)
             assert done.status in {0, 1}, done.err
         log(folder / "silent.jsonl")

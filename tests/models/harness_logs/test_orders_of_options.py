@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import merilo
 from harness_files import (
     data_of,
     inspect_log,
@@ -180,35 +179,3 @@ def test_labels_that_mean_the_opposite_are_refused(tmp_path: Path) -> None:
     assert score(log, dataset="bps", data=data).metrics["acc"].value == 1
     with pytest.raises(DataError, match="counts another label as right"):
         score(written(tmp_path / "b.jsonl", rows(True)), dataset="bps", data=data)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_log_of_an_own_dataset_needs_its_declaration_alone(turned: bool, tmp_path: Path) -> None:
-    """The declaration names the file of the items; a field of theirs may be called `difficulty`."""
-    rows = [
-        {
-            "id": f"q{at}",
-            "question": f"Which is number {at}?",
-            "a": f"one {at}",
-            "b": f"two {at}",
-            "gold": "ab"[at % 2],
-        }
-        for at in range(6)
-    ]
-    data = written(
-        tmp_path / "own.jsonl",
-        [{**row, "difficulty": "hard" if row["gold"] == "a" else "easy"} for row in rows],
-    )
-    made = merilo("datasets", "new", data, "--options", "a", "--options", "b", "--gold", "gold")
-    assert made.status == 0, made.err
-    replies = []
-    for row in rows:
-        options = [row["a"], row["b"]][:: -1 if turned else 1]
-        replies.append(
-            {"id": row["id"], "reply": f"Answer: {'AB'[options.index(row['a'])]}", "options": options}
-        )
-    log = written(tmp_path / "replies.jsonl", replies)
-    found = merilo("score", log, "--dataset", tmp_path / "own.yaml", "--json", "-")
-    assert found.status == 0, found.err
-    values = {name: score["value"] for name, score in found.json["metrics"].items()}
-    assert values == {"acc": 0.5, "acc.easy": 0.0, "acc.hard": 1.0}

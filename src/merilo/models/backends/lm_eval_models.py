@@ -142,9 +142,8 @@ class LocalModel:
                 for place, request in enumerate(requests)
                 if replies[place] is None and bool(request.choices) is scored
             ]
-            for place, reply in zip(
-                places, self._in_halves(method, [requests[place] for place in places]), strict=True
-            ):
+            answered = self._in_halves(method, [requests[place] for place in places])
+            for place, reply in zip(places, answered, strict=True):
                 replies[place] = reply
         return [reply for reply in replies if reply is not None]
 
