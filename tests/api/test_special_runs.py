@@ -66,7 +66,7 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
         need_a_jail()
         answer = solution
     result = merilo.run(LocalBackend(answer), name, out=tmp_path / "run")
-    assert pack(tmp_path / "run", tmp_path / "mine.zip") == [declared.title]
+    assert pack(tmp_path / "run", tmp_path / "mine.zip") == ([declared.title], [])
     (tmp_path / "gold").mkdir()
     write_splits(tmp_path / "gold" / f"{name}.json", [examples(declared)["test"]])
     gold = read_gold(tmp_path / "gold")
@@ -79,7 +79,7 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
 
 def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
-    assert pack(tmp_path, tmp_path / "mine.zip") == ["LCS"]
+    assert pack(tmp_path, tmp_path / "mine.zip") == (["LCS"], [])
     assert {one.answer for one in read_sheet(tmp_path / "lcs.jsonl", first_sample=True)} == {"1"}
 
 
@@ -138,10 +138,6 @@ def test_pictures_are_given_to_a_backend_that_takes_them(pictures: Path, tmp_pat
     merilo.run(backend, str(pictures), out=tmp_path / "run")
     (shown,) = [part for one in backend.asked for part in one.messages[-1].parts if not isinstance(part, str)]
     assert shown.path == "samples/a.png"
-    folder = LocalBackend(lambda one: "1", media=("image",))
-    merilo.run(folder, str(pictures), out=tmp_path / "again", data=tmp_path)
-    (shown,) = [part for one in folder.asked for part in one.messages[-1].parts if not isinstance(part, str)]
-    assert shown.path == "pictures/samples/a.png"
 
 
 def test_a_study_is_asked_exactly_as_people_saw_it(tmp_path: Path) -> None:
