@@ -24,17 +24,7 @@ if TYPE_CHECKING:
     #: What a command prints: a line, a table, a section.
     Part: TypeAlias = str | Text | Table | Section
 
-__all__ = [
-    "bars",
-    "check_places",
-    "deliver",
-    "emit_json",
-    "number",
-    "reading",
-    "say",
-    "show",
-    "working",
-]
+__all__ = ["bars", "check_places", "deliver", "emit_json", "number", "reading", "say", "show", "working"]
 
 #: After this many seconds, a terminal shows that the work is in progress.
 LONG_SECONDS: Final = 2.0

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from merilo.cli.code import watch_programs
-from merilo.cli.options import (
-    JsonOption,
-    takes_settings,
-)
+from merilo.cli.options import JsonOption, takes_settings
 from merilo.cli.output import bars, check_places, deliver, say
 from merilo.settings import INPUT, OUTPUT, RunSettings
 

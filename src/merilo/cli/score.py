@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from merilo.cli.options import (
-    CurvesOption,
-    ExplainOption,
-    JsonOption,
-    RaterOption,
-    rater_of,
-)
+from merilo.cli.options import CurvesOption, ExplainOption, JsonOption, RaterOption, rater_of
 from merilo.cli.output import deliver, say, working
 from merilo.errors import UsageError
 from merilo.settings import REPLIES_HELP
@@ -106,11 +100,7 @@ def score_responses(
     wanted = explain_id or []
     for name in wanted:
         result.explain(name)  # refuses an unknown item before anything is printed
-    deliver(
-        json_to,
-        lambda: result.to_dict(explain=wanted, per_item=per_item),
-        _parts(result, wanted),
-    )
+    deliver(json_to, lambda: result.to_dict(explain=wanted, per_item=per_item), _parts(result, wanted))
     if json_to != "-" and not wanted and (clusters := result.clusters) is not None:
         answered = counted_noun(result.answered, "answered item", "answered items")
         say(f"{answered} in {counted_noun(clusters, 'cluster', 'clusters')} by '{result.cluster}'")

@@ -131,8 +131,7 @@ def invite(
     domain: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DOMAIN",
-            help="A domain whose items these experts get; may be given several times.",
+            metavar="DOMAIN", help="A domain whose items these experts get; may be given several times."
         ),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,

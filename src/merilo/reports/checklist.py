@@ -70,10 +70,7 @@ class ChecklistAnswer(NamedTuple):
 
 
 def answers(
-    baseline: Baseline,
-    plan: Mapping[str, Json] | None = None,
-    *,
-    frozen: Mapping[str, Json] | None = None,
+    baseline: Baseline, plan: Mapping[str, Json] | None = None, *, frozen: Mapping[str, Json] | None = None
 ) -> dict[str, ChecklistAnswer]:
     """Answer the checklist from a study; the author's answers in the plan's `checklist` take precedence.
 

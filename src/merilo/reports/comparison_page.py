@@ -251,11 +251,7 @@ def _body(comparison: Comparison, title: Text, language: Language) -> Markup:
 
 
 def leaderboard(
-    *models: Source,
-    baselines: str | Path,
-    out: str | Path,
-    margin: float | None = None,
-    force: bool = False,
+    *models: Source, baselines: str | Path, out: str | Path, margin: float | None = None, force: bool = False
 ) -> Comparison:
     """Compare people with models on all datasets, and write the page `index.html` and `leaderboard.json`.
 

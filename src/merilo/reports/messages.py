@@ -41,9 +41,7 @@ def arms_of(
 
 
 def human_baseline(
-    arms: Mapping[str, PlannedBaseline],
-    language: Language,
-    names: Sequence[str] = (*_METHODOLOGY, "cost"),
+    arms: Mapping[str, PlannedBaseline], language: Language, names: Sequence[str] = (*_METHODOLOGY, "cost")
 ) -> str:
     """Write the section "Human baseline" of a dataset's card in Markdown, with every detail that the guide asks for.
 

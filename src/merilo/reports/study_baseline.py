@@ -22,14 +22,7 @@ from merilo.responses import Responses, answer_seconds
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import Json, indented
 from merilo.studies.collected import collected_table, read_collected, read_imports
-from merilo.studies.plan_types import (
-    CONTROLS_FILE,
-    FROZEN_FILE,
-    ITEMS_FILE,
-    STUDY_FILE,
-    WEIGHTS_FILE,
-    Study,
-)
+from merilo.studies.plan_types import CONTROLS_FILE, FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study, read_frozen
 from merilo.wording import shown
 
