@@ -5,10 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from typer.main import get_command
+
 from merilo.cli import COMMANDS
-from merilo.cli.application import every_command, subcommands
+from merilo.cli.application import below, subcommands
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -31,6 +34,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     files.append(File.generated(config, "commands.md", content=reference()))
     return files
+
+
+def every_command() -> Iterator[tuple[str, Any]]:
+    """Yield every command and group of Merilo with its words: ("study", ...), ("study create", ...)."""
+    for name, (module, _) in COMMANDS.items():
+        yield from below(name, get_command(import_module(module).app))
 
 
 def reference() -> str:

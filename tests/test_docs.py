@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.docs_commands import reference
+from scripts.docs_commands import every_command, reference
 from tests.support.documented import blocks, twins
 
 from merilo import errors
 from merilo.cli import COMMANDS
-from merilo.cli.application import every_command, subcommands
+from merilo.cli.application import subcommands
 from merilo.datasets import dataset, names
 from merilo.version import __version__
 

@@ -223,7 +223,7 @@ def test_the_card_says_who_answered_what_and_for_how_much(road: ExpertRoad) -> N
     cost = road.experts["cost"]
     assert cost["total"] == pytest.approx(3 * cost["pages"])
     assert "За разметку выплачено" in experts
-    assert "за час работы" in experts
+    assert "Почасовая оплата по измеренному времени" in experts
     assert "эксперты минус люди" in experts
     metadata = road.json("hb/raw_dataset_meta.json")
     assert metadata["human_benchmark"] == {"Accuracy": 0.5}

@@ -100,12 +100,6 @@ def complete(words: list[str]) -> int:
     return 0
 
 
-def every_command() -> Iterator[tuple[str, Any]]:
-    """Yield every command and group of Merilo with its words: ("study", ...), ("study create", ...)."""
-    for name, (module, _) in COMMANDS.items():
-        yield from below(name, typer.main.get_command(import_module(module).app))
-
-
 def below(path: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - as above
     """Yield a command, and those of a group, with their words."""
     yield path, command

@@ -19,7 +19,7 @@ from merilo.baselines.baseline import Baseline
 from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import DataError
 from merilo.reports.facts import PlannedBaseline
-from merilo.reports.table import markdown, markdown_table, one_line
+from merilo.reports.table import Section, Table, one_line, render
 from merilo.strict_json import Json, count_at, dict_at, number_at
 from merilo.text import LANGUAGES, Given, Money, Text, formatted
 
@@ -28,8 +28,6 @@ SOURCE: Final = (
     "Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML 2025, "
     "arXiv 2506.13776"
 )
-
-_OPEN: Final = "*(the author answers)*"
 
 #: A pattern of rules that speak of AI tools, for each language.
 _AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
@@ -67,6 +65,10 @@ class ChecklistAnswer(NamedTuple):
 
     text: str
     source: str
+
+
+#: Who answers what neither data nor plan says.
+_OPEN: Final = ChecklistAnswer("(the author answers)", "author")
 
 
 def answers(
@@ -164,22 +166,18 @@ def _speaks_of_ai(rule: Given) -> bool:
 def checklist_markdown(answered: Mapping[str, ChecklistAnswer]) -> str:
     """Write the checklist in Markdown: a table for each part, and the count of what is answered."""
     own, total = sum(answer.source == "author" for answer in answered.values()), len(questions())
-    lines = [
-        f"# Reporting checklist\n\nSource: {SOURCE}. The questions are in our words, the numbers are theirs.\n",
+    summary = (
         f"{len(answered)} of {total} questions are answered ({own} of them by the author); "
-        f"{total - len(answered)} are left to the author.",
-    ]
+        f"{total - len(answered)} are left to the author."
+    )
+    source = f"Source: {SOURCE}. The questions are in our words, the numbers are theirs."
+    sections = [Section("summary", sentences=(source, summary))]
     for part in dict.fromkeys(question.part for question in questions().values()):
-        rows = [
-            (
-                number,
-                question.text,
-                markdown(answer.text) if answer else _OPEN,
-                answer.source if answer else "author",
-            )
+        rows = tuple(
+            (number, question.text, *answered.get(number, _OPEN))
             for number, question in questions().items()
             if question.part == part
-            for answer in [answered.get(number)]
-        ]
-        lines += [f"\n## {part}\n", *markdown_table(("no.", "question", "answer", "from"), rows)]
-    return "\n".join(lines) + "\n"
+        )
+        table = Table("", ("no.", "question", "answer", "from"), rows)
+        sections.append(Section(part, part, tables=(table,)))
+    return f"# Reporting checklist\n\n{render(sections, 'markdown')}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -439,47 +439,42 @@ def _totals(rows: Sequence[Row]) -> tuple[tuple[Total, ...], tuple[str, ...]]:
 
 
 def _findings(asked: _Asked, *, several: bool) -> Iterator[Finding]:
-    """Yield what limits the comparisons on a dataset."""
-    people = asked.people
+    """Yield what limits the comparisons on a dataset; with several datasets, its name stands before each sentence."""
     where = f"{asked.key}: " if several else ""
+    yield from _prefixed(where, _of_people(asked.people))
+    for model in asked.samples:
+        findings = (*_of_items(asked.people, model), *_of_answers(model), *_of_asking(asked.people, model))
+        yield from _prefixed(f"{where}{model.model}: ", findings)
+
+
+def _prefixed(where: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    for finding in findings:
+        yield finding.model_copy(update={"sentence": joined([where, finding.sentence], "")})
+
+
+def _of_people(people: Crowd) -> Iterator[Finding]:
+    """Yield what limits every comparison with these people."""
     baseline = people.baseline
     findings = baseline.findings if baseline else ()
     if baseline and baseline.status == "rejected":
         why = joined([finding.sentence for finding in findings if finding.rejects], "; ")
-        yield Finding(
-            code="rejected",
-            sentence=Text(
-                "{where}the baseline is rejected, so a comparison with it is not valid: {why}",
-                where=where,
-                why=why,
-            ),
-            rejects=True,
-        )
+        text = Text("the baseline is rejected, so a comparison with it is not valid: {why}", why=why)
+        yield Finding(code="rejected", sentence=text, rejects=True)
     if any(finding.code == SIMULATED for finding in findings):
-        yield Finding(code="simulated", sentence=Text("{where}simulated annotators, not people", where=where))
+        yield Finding(code="simulated", sentence=Text("simulated annotators, not people"))
     if baseline and people.sampled_from:
-        yield Finding(
-            code="sample",
-            sentence=Text(
-                "{where}the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset, without weights",
-                where=where, sampled=baseline.item_counts.total, n=people.sampled_from,
-            ),
-        )  # fmt: skip
+        text = Text(
+            "the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset, without weights",
+            sampled=baseline.item_counts.total,
+            n=people.sampled_from,
+        )
+        yield Finding(code="sample", sentence=text)
     undecided = tuple(
         name for name, label in zip(people.names, people.consensus, strict=True) if label is None
     )
     if people.annotators and undecided and not (people.scored.counted or people.declaration.judged):
-        yield Finding(
-            code="undecided",
-            sentence=Text(
-                "{where}{n:# item|# items} without a consensus: left out beside the consensus",
-                where=where,
-                n=len(undecided),
-            ),
-            items=undecided,
-        )
-    for model in asked.samples:
-        yield from _findings_of_model(asked, model, f"{where}{model.model}: ")
+        text = Text("{n:# item|# items} without a consensus: left out beside the consensus", n=len(undecided))
+        yield Finding(code="undecided", sentence=text, items=undecided)
 
 
 def _absent(crowds: Mapping[str, Crowd], asked: Sequence[_Asked]) -> Iterator[Finding]:
@@ -492,37 +487,33 @@ def _absent(crowds: Mapping[str, Crowd], asked: Sequence[_Asked]) -> Iterator[Fi
             yield Finding(code="no_answers", sentence=text)
 
 
-def _findings_of_model(asked: _Asked, model: Samples, who: str) -> Iterator[Finding]:
-    without, others = left_out(asked.people, model)
+def _of_items(people: Crowd, model: Samples) -> Iterator[Finding]:
+    """Yield the items that a model did not answer, and its answers to others."""
+    without, others = left_out(people, model)
     if without:
-        text = Text("{who}{n:# item|# items} without an answer: left out", who=who, n=len(without))
+        text = Text("{n:# item|# items} without an answer: left out", n=len(without))
         yield Finding(code="not_answered", sentence=text, items=tuple(without))
     if others:
-        text = Text("{who}{n:# answer|# answers} to other items: left out", who=who, n=len(others))
+        text = Text("{n:# answer|# answers} to other items: left out", n=len(others))
         yield Finding(code="other_items", sentence=text, items=tuple(others))
-    yield from _of_answers(model, who)
-    if outcomes := model.run.outcomes() if model.run else "":
-        text = Text(
-            "{who}{outcomes}; these count as wrong, except requests without a reply",
-            who=who,
-            outcomes=outcomes,
-        )
-        yield Finding(code="outcomes", sentence=text)
-    if asked.people.baseline and (shots := model.shots):
-        text = Text(
-            "{who}asked with {n:# solved example|# solved examples}, which people did not see",
-            who=who,
-            n=shots,
-        )
-        yield Finding(code="shots", sentence=text)
 
 
-def _of_answers(model: Samples, who: str) -> Iterator[Finding]:
+def _of_answers(model: Samples) -> Iterator[Finding]:
     """Yield how a model's log was read, and which of its answers are none."""
     for at, sentence in enumerate(model.log.sentences() if model.log else ()):
-        yield Finding(code="log" if at else "read", sentence=joined([who, sentence], ""))
+        yield Finding(code="log" if at else "read", sentence=joined([sentence]))
     if model.no_labels:
-        yield model.no_labels.model_copy(update={"sentence": joined([who, model.no_labels.sentence], "")})
+        yield model.no_labels
+
+
+def _of_asking(people: Crowd, model: Samples) -> Iterator[Finding]:
+    """Yield what became of a model's requests, and what it saw more than people."""
+    if outcomes := model.run.outcomes() if model.run else "":
+        text = Text("{outcomes}; these count as wrong, except requests without a reply", outcomes=outcomes)
+        yield Finding(code="outcomes", sentence=text)
+    if people.baseline and (shots := model.shots):
+        text = Text("asked with {n:# solved example|# solved examples}, which people did not see", n=shots)
+        yield Finding(code="shots", sentence=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,6 +550,6 @@ def with_models(baseline: Baseline, models: Sequence[Path], *, margin: Margin | 
     echoes = tuple(echoes_or_reason(crowd, model) for model in samples)
     rows = rows_beside(crowd, samples, margin)
     limits = tuple(
-        finding.sentence for model in samples for finding in _of_answers(model, f"{model.model}: ")
+        finding.sentence for model in samples for finding in _prefixed(f"{model.model}: ", _of_answers(model))
     )
     return ModelSections(rows, samples, echoes, limits)

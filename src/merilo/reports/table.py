@@ -360,8 +360,9 @@ def _markdown(section: Section, language: Language) -> Iterator[str]:
         yield f"**{title}**" if title else ""
         heads = [markdown(words(head, language)) for head in table.head]
         rows = [[_markdown_cell(cell, language) for cell in row] for row in table.rows]
-        is_number = numeric_columns(table)
-        yield "\n".join(markdown_table(heads or [""] * len(is_number), rows, is_number))
+        marks = ["---:" if is_number else "---" for is_number in numeric_columns(table)]
+        lines = (heads or [""] * len(marks), marks, *rows)
+        yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         yield markdown(_paragraph(table.notes, language))
 
 
@@ -384,20 +385,6 @@ def markdown(text: str) -> str:
         a\|b \<img src=x\> \[c\](d), human_benchmark
     """
     return _MARKDOWN.sub(r"\\\1", one_line(text))
-
-
-def markdown_table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
-) -> list[str]:
-    """Return the lines of a table in Markdown, of escaped heads and cells.
-
-    Args:
-        heads: the heads of its columns.
-        rows: its cells.
-        right: whether a column is aligned to the right; by default, none is.
-    """
-    marks = ["---:" if is_number else "---" for is_number in right] or ["---"] * len(heads)
-    return [f"| {' | '.join(row)} |" for row in (heads, marks, *rows)]
 
 
 # LaTeX
