@@ -60,55 +60,42 @@ class Machine:
         return self.calls.read_text().splitlines()
 
 
-def test_packages_are_named_with_their_tests_before_they_are_installed(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, "apt-get")
-    said = machine.install(*JAIL, *BROWSER)
-    assert said.splitlines() == [
-        "Debian packages to be installed for tests (NO_SYSTEM=1 installs none):",
-        "  bubblewrap: programs in their jail",
-        "  chromium: reports in a browser",
-        "  running: env DEBIAN_FRONTEND=noninteractive apt-get update -qq",
-        "  running: env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap chromium",
-    ]
-    assert machine.called == ["apt-get update -qq", "apt-get install -y -qq bubblewrap chromium"]
+ALL_OF_IT = """\
+Debian packages to be installed for tests (NO_SYSTEM=1 installs none):
+  bubblewrap: programs in their jail
+  chromium: reports in a browser
+  running: env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  running: env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap chromium
+"""
+NOT_WANTED = "not installed (NO_SYSTEM is set); the tests that need them are skipped:\n  bubblewrap"
+FAILED = "('apt-get install -y -qq bubblewrap' failed); the tests that need them are skipped"
+INSTALL = "apt-get install -y -qq"
 
 
-def test_what_is_there_under_any_of_its_names_is_not_installed(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, "apt-get", "google-chrome")
-    assert "chromium" not in machine.install(*JAIL, *BROWSER)
-    assert machine.called[-1] == "apt-get install -y -qq bubblewrap"
-    (tmp_path / "other").mkdir()
-    everything = Machine(tmp_path / "other", "apt-get", "google-chrome", "bwrap")
-    assert (everything.install(*JAIL, *BROWSER), everything.called) == ("", [])
+#: What is installed, what is wanted, what the script says, and the last command that it runs; options of the machine.
+MACHINES = {
+    "a new machine": ("apt-get", JAIL + BROWSER, ALL_OF_IT, f"{INSTALL} bubblewrap chromium", {}),
+    "a browser of another name": ("apt-get google-chrome", JAIL + BROWSER, "bubblewrap", f"{INSTALL} bubblewrap", {}),
+    "everything": ("apt-get google-chrome bwrap", JAIL + BROWSER, "", None, {}),
+    "nothing is wanted": ("apt-get", JAIL, NOT_WANTED, None, {"NO_SYSTEM": "1"}),
+    "an ordinary user": ("apt-get sudo", JAIL, f"running: sudo -n env DEBIAN_FRONTEND=noninteractive {INSTALL} bubblewrap", f"{INSTALL} bubblewrap", {"user": 1000}),
+    "a user without sudo": ("apt-get", JAIL, "this user is not root, and there is no sudo", None, {"user": 1000}),
+    "another system": ("", JAIL, "there is no apt-get", None, {}),
+    "a failure": ("apt-get", JAIL, FAILED, f"{INSTALL} bubblewrap", {"fails": True}),
+}  # fmt: skip
 
 
-def test_nothing_is_installed_where_that_is_not_wanted(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, "apt-get")
-    said = machine.install(*JAIL, NO_SYSTEM="1")
-    assert "not installed (NO_SYSTEM is set); the tests that need them are skipped:\n  bubblewrap" in said
-    assert machine.called == []
-
-
-def test_an_ordinary_user_is_told_of_sudo_before_it_is_used(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, "apt-get", "sudo", user=1000)
-    said = machine.install(*JAIL)
-    assert "running: sudo -n env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap" in said
-    assert machine.called[0].startswith("sudo -n env")
-
-
-def test_a_machine_where_nothing_can_be_installed_says_why_and_goes_on(tmp_path: Path) -> None:
-    for name, commands, user, reason in (
-        ("a", ["apt-get"], 1000, "this user is not root, and there is no sudo"),
-        ("b", [], 0, "there is no apt-get"),
-    ):
-        (tmp_path / name).mkdir()
-        assert reason in Machine(tmp_path / name, *commands, user=user).install(*JAIL)
-    (tmp_path / "c").mkdir()
-    failing = Machine(tmp_path / "c", "apt-get", fails=True)
-    assert (
-        "('apt-get install -y -qq bubblewrap' failed); the tests that need them are skipped"
-        in failing.install(*JAIL)
-    )
+@pytest.mark.parametrize("name", MACHINES)
+def test_packages_are_named_with_their_tests_before_they_are_installed(name: str, tmp_path: Path) -> None:
+    installed, words, says, last, more = MACHINES[name]
+    of_machine = {key: value for key, value in more.items() if key != "NO_SYSTEM"}
+    machine = Machine(tmp_path, *installed.split(), **of_machine)
+    said = machine.install(*words, **{key: value for key, value in more.items() if key == "NO_SYSTEM"})
+    assert says in said
+    assert bool(says) == bool(said)
+    assert machine.called[-1:] == ([last] if last else [])
+    assert ("chromium" in said) == (name == "a new machine")
+    assert any(call.startswith("sudo -n env") for call in machine.called) == (name == "an ordinary user")
 
 
 def test_the_chore_for_all_tests_installs_docker_and_leaves_out_no_test() -> None:

@@ -4,6 +4,7 @@ Forty sums in two domains. Three experts of law and three of medicine, one of th
 their domain. Only commands, files and the site's pages are used, and what comes out is computed here again.
 """
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -17,12 +18,11 @@ from author_session import signed_in
 from command import done, merilo
 from edited_plan import edit_plan
 from every import every
-from guide_study import DECLARATION, MINE_TEXT, Folder, write_sums
+from guide_study import MINE_TEXT, Folder, sum_of, write_sums
 from site_in_process import hidden, opened_site, to_first_task, visiting
 from study_people import of_kind
 from walked_road import MINE, answer_tasks, by_link, invite_experts
 
-from merilo.items import Item, Split, write_splits
 from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import (
     SentAnswer,
@@ -321,30 +321,21 @@ TIME_LIMITS = {"field": "domain", "seconds": {"law": 240, "art": 300, "biology":
 def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_controls(tmp_path: Path) -> None:
     """100 items of each domain, of which its experts know 93 %, and 30 % of those of others; one task in 20 is known."""
 
-    def items(kind: str, of_each: int) -> Split:
-        rows = [(domain, f"{kind} {n} of {domain}") for domain in FIVE for n in range(of_each)]
-        options = {f"option_{letter}": letter for letter in "abcd"}
-        return Split(
-            kind,
-            tuple(
-                Item(name, 0, {"question": name, **options}, "ABCD"[n % 4], {"id": name, "domain": domain})
-                for n, (domain, name) in enumerate(rows)
-            ),
-        )
+    def meta(number: int) -> dict[str, str]:
+        return {"domain": FIVE[number % 5]}
 
-    (tmp_path / "dataset.yaml").write_text(DECLARATION + "skills: [Expert domain knowledge]\n", "utf-8")
-    write_splits(tmp_path / "sums.json", [items("test", 120), items("shots", 16)])
-    write_splits(tmp_path / "training.json", [items("training", 3)])
+    data = write_sums(tmp_path / "dataset", range(600), range(600, 680), meta)
+    training = {"data": [sum_of(number, meta(number)) for number in range(680, 695)]}
+    (tmp_path / "training.json").write_text(json.dumps(training), encoding="utf-8")
     made = create_studies(
-        tmp_path / "sums.json", tmp_path / "study", dataset=str(tmp_path / "dataset.yaml"), per_domain=100,
-        field=("domain",), training=tmp_path / "training.json",
-    )[""]  # fmt: skip
+        data, tmp_path / "study", per_domain=100, field=("domain",), training=tmp_path / "training.json"
+    )[""]
     assert not any(
         "of the domain" in warning or "control items that its" in warning for warning in made.warnings
     )
     edit_plan(tmp_path / "study", {"arms.experts.overlap": 3, "arms.experts.time_limit": TIME_LIMITS})
     (short,) = [one for one in validate_study(tmp_path / "study").problems if "time_limit" in str(one)]
-    assert "arms.experts.time_limit: items test 1 of history, " in str(short)
+    assert "arms.experts.time_limit: items 9, 14, " in str(short)
     edit_plan(tmp_path / "study", {"arms.experts.time_limit.seconds.history": 420})
     freeze_study(tmp_path / "study")
     state, random = State(load_study(open_study(tmp_path / "study"), "experts"), ()), Random(1)
