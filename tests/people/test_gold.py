@@ -49,7 +49,7 @@ def test_criteria_stay_a_dictionary_of_texts(tmp_path: Path) -> None:
     ethics = dataset("ruEthics")
     outputs = dict.fromkeys(ethics.answer.criteria, 1)
     path = split(tmp_path / "t.json", [entry(1, outputs, {"question": "correct"}, text="t")])
-    gold = read_gold(path, pool(text=["t"]), form=ethics.answer)
+    gold = read_gold(path, pool(text=["t"]), dataset=ethics)
     assert json.loads(golds(gold)[0]) == outputs
     item = gold.items[1]
     assert item.outputs == dict.fromkeys(ethics.answer.criteria, "1")
@@ -84,8 +84,8 @@ def test_a_closed_test_is_refused(tmp_path: Path) -> None:
 
 def test_several_right_answers_in_a_list_become_one_text(tmp_path: Path) -> None:
     path = split(tmp_path / "t.json", [entry(1, ["1932", "в 1932 году"], question="q")])
-    multiq = dataset("MultiQ").answer
-    assert read_gold(path, pool(question=["q"]), form=multiq).items[1].outputs == "1932;в 1932 году"
+    multiq = dataset("MultiQ")
+    assert read_gold(path, pool(question=["q"]), dataset=multiq).items[1].outputs == "1932;в 1932 году"
     with pytest.raises(InputError, match="row 1, outputs: is a list, but one gold answer is expected"):
         read_gold(path, pool(question=["q"]))
 
@@ -100,7 +100,7 @@ def test_a_pool_of_every_dataset_gets_its_items_from_the_split_file(name: str) -
     texts = {field: [" ".join(str(inputs.get(field, "")).split()) for inputs in shown] for field in fields}
     if name == "ruethics":  # one text is asked about three times, and only this tells the questions apart
         texts["question"] = [str(item.meta["question"]) for item in items]
-    gold = read_gold(path, pool(**texts), answer="answer", form=dataset(name).answer)
+    gold = read_gold(path, pool(**texts), answer="answer", dataset=dataset(name))
     assert gold.facts.items_without_gold == ()
     assert [gold.items[number] for number in range(1, len(items) + 1)] == items
 
@@ -278,7 +278,7 @@ def test_questions_about_one_text_that_the_pool_does_not_tell_apart_are_refused(
     outputs = dict.fromkeys(ethics.answer.criteria, "1")
     rows = [entry(n, outputs, {"question": name}, text="t") for n, name in enumerate(("correct", "good"))]
     with pytest.raises(DataError, match=r"differ in meta\.question, .*: add a column 'question'"):
-        read_gold(split(tmp_path / "t.json", rows), pool(text=["t"]), form=ethics.answer, dataset=ethics)
+        read_gold(split(tmp_path / "t.json", rows), pool(text=["t"]), dataset=ethics)
 
 
 def test_rows_that_nobody_was_asked_may_be_ambiguous(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from merilo.people.peers import OtherAnswers
     from merilo.settings import Settings
 
-GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None
+GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
 
 #: Placeholder in the provenance for an argument that is not a file.
@@ -194,8 +194,6 @@ def find_gold(
     Raises:
         UsageError: a column is given without a file.
     """
-    if isinstance(gold, Gold):
-        return gold
     if gold is not None:
         rows = _file(gold) or _rows(responses.fields, cast("Frame | Mapping[str, str]", gold))
         return _read(responses, declared, rows, column, encoding, alternatives)
@@ -244,7 +242,6 @@ def _read(  # noqa: PLR0917 - one source
         answer=responses.answer_field or "",
         column=column,
         encoding=encoding,
-        form=declared.answer if declared else None,
         dataset=declared,
         alternatives=alternatives,
     )
@@ -313,7 +310,7 @@ def _rows(fields: Sequence[str], source: Frame | Mapping[str, str]) -> Sequence[
 
 
 def find_population(
-    source: str | Path | Population | None,
+    source: str | Path | None,
     *,
     responses: Responses,
     gold: Gold | None,
@@ -322,7 +319,7 @@ def find_population(
     """Return the whole dataset in strata; `None` if it is not given.
 
     Args:
-        source: a study's `weights.csv`, or what was read from it.
+        source: a study's `weights.csv`.
         responses: the responses of the study.
         gold: the gold answers.
         encoding: the file's encoding.
@@ -332,8 +329,8 @@ def find_population(
         InputError: the file cannot be read, or is not one of weights.
         DataError: an item has no weight.
     """
-    if source is None or isinstance(source, Population):
-        return source
+    if source is None:
+        return None
     if gold is None:
         raise UsageError(
             f"{argument('population')} is for metrics, and no gold answers are known: give {argument('gold', 'FILE')}"

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import UsageError
 from merilo.estimate import Estimate
 from merilo.people.frames import Frame, encoded
+from merilo.people.spelling import plain_number
 from merilo.people.votes import Votes, run_starts
 from merilo.records import Ends, Number, Record
 from merilo.responses import Responses
@@ -119,7 +120,7 @@ def on_scale(
     if level == "nominal":
         return votes, None
     if level == "interval":
-        wrong = next((name for name in names if _number(name) is None), None)
+        wrong = next((name for name in names if plain_number(name) is None), None)
         if wrong is not None:
             raise UsageError(
                 f"agreement on the interval level needs numeric answers, but '{wrong}' is not a number"
@@ -127,7 +128,7 @@ def on_scale(
         return votes, places_on_scale(names)
     places = places_on_scale(names, order)
     if places is None:
-        strange = next(name for name in names if name not in order and (order or _number(name) is None))
+        strange = next(name for name in names if name not in order and (order or plain_number(name) is None))
         raise UsageError(
             f"the ordinal level needs the order of the labels, and '{strange}' "
             + (f"is not in the order {listed(order)}" if order else "is not a number")
@@ -147,16 +148,8 @@ def places_on_scale(names: Sequence[str], order: Sequence[str] = ()) -> NDArray[
     """
     place = {name: float(number) for number, name in enumerate(order)}
     if not all(name in place for name in names):
-        place = {name: number for name in names if (number := _number(name)) is not None}
+        place = {name: float(number) for name in names if (number := plain_number(name)) is not None}
     return np.array([place[name] for name in names]) if len({*names} - {*place}) == 0 else None
-
-
-def _number(name: str) -> float | None:
-    try:
-        number = float(name.replace(",", "."))
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
 
 
 #: Agreement allows for one guesser, not half a one: with half a one, alpha of ranks covered 89 %.

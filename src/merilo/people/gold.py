@@ -14,7 +14,6 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of, laid_open, named_field
-from merilo.metrics.answers import Answer
 from merilo.people.gold_file import (
     GOLD_COLUMNS,
     ID_COLUMNS,
@@ -190,7 +189,6 @@ def read_gold(
     answer: str = "",
     column: str | None = None,
     encoding: str | None = None,
-    form: Answer | None = None,
     dataset: Dataset | None = None,
     alternatives: str | None = None,
 ) -> Gold:
@@ -206,8 +204,7 @@ def read_gold(
         answer: the name of the pool's answer column; a gold column of the same name is taken.
         column: the column of the gold answers, if it cannot be found by name.
         encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
-        form: the form of an answer, if the dataset is declared.
-        dataset: the dataset, if the file is to be read by the columns that its declaration names.
+        dataset: the dataset; one's own is read by the columns that its declaration names.
         alternatives: the separator of several gold answers in one cell; a cell with several gold answers
             keeps its spelling.
 
@@ -221,7 +218,7 @@ def read_gold(
     if not items.height:
         place = source if isinstance(source, Path) else None
         raise DataError("no item needs a gold answer: every response is to a control item", file=place)
-    file = read_gold_file(source, encoding, dataset)
+    file, form = read_gold_file(source, encoding, dataset), dataset.answer if dataset else None
     kind = form.kind if form else None
     columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]
     shared = _by_name(input_fields(items), [name for name in columns if not name.startswith("outputs.")])
@@ -255,23 +252,27 @@ def read_gold(
     pairs = joined.filter(pl.col(_GOLD).is_not_null())
     others = [name for name in file.columns if name not in {gold, *key.columns}]
     number = pl.col(_ITEM).alias("item")
-    facts = GoldRecord(
-        source=shown(file.path),
-        column=file.header(gold),
-        matched=pairs.height,
-        items_without_gold=tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
-        unsolved=(),
-        rows_without_item=tuple(rows.filter(~pl.col(_AT).is_in(key.used))["row"]),
-    )
-    if key.renamed:
-        field_of = key.fields[0].removeprefix(INPUT_MARK), file.header(key.columns[0])
-        facts = facts.model_copy(update={"joined": field_of})
     return Gold(
         answers=pairs.select(number, pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")),
-        facts=facts,
+        facts=_facts(file, gold, key, rows, joined),
         fields=pairs.select(number, *(name for name in others if name != "item")),
         items=_scorer_items(file, pairs, items, gold, others, kind),
     )
+
+
+def _facts(file: GoldFile, gold: str, key: _Key, rows: pl.DataFrame, joined: pl.DataFrame) -> GoldRecord:
+    """Return where the gold answers come from, once they are joined by a key."""
+    lacking = joined.filter(pl.col(_GOLD).is_null())
+    facts = GoldRecord(
+        source=shown(file.path),
+        column=file.header(gold),
+        matched=joined.height - lacking.height,
+        items_without_gold=tuple(lacking[_ITEM]),
+        unsolved=(),
+        rows_without_item=tuple(rows.filter(~pl.col(_AT).is_in(key.used))["row"]),
+    )
+    names = key.fields[0].removeprefix(INPUT_MARK), file.header(key.columns[0])
+    return facts.model_copy(update={"joined": names}) if key.renamed else facts
 
 
 def input_fields(items: pl.DataFrame) -> list[str]:

@@ -11,7 +11,6 @@ from merilo.baselines.arms import FILES, arms_of, divided
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import refuse_unknown_metric
 from merilo.baselines.pipeline import compute
-from merilo.baselines.population import Population
 from merilo.baselines.study_input import (
     IN_MEMORY,
     ArmInput,
@@ -27,7 +26,7 @@ from merilo.baselines.study_input import (
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people.peers import OtherAnswers, read_other_answers
+from merilo.people.peers import read_other_answers
 from merilo.people.reading import Source, read_origin, read_responses
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -46,9 +45,9 @@ def baseline(
     gold_column: str | None = None,
     skills: SkillSource = None,
     models: Sequence[str | Path] = (),
-    population: str | Path | Population | None = None,
+    population: str | Path | None = None,
     arm: str | Mapping[str, str] | None = None,
-    other: Sequence[str | Path] | OtherAnswers = (),
+    other: Sequence[str | Path] = (),
     settings: Settings | None = None,
     **chosen: object,
 ) -> Baseline:
@@ -58,8 +57,8 @@ def baseline(
         responses: the result of `read_responses`, or any source that it accepts.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold: the gold answers: a file, a table, a mapping from item to answer if items have one field or one
-            field of ids (`merilo.compare` matches answers of models by these items), or what `read_raw`
-            gives; by default, the answers of the dataset's solver, if it has one.
+            field of ids (`merilo.compare` matches answers of models by these items); by default, the answers of the
+            dataset's solver, if it has one.
         gold_column: the column of the gold answers, if it cannot be found by name.
         skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or a mapping from
             annotator to skill.
@@ -69,8 +68,8 @@ def baseline(
         arm: the groups of people, which get a baseline each: a column of the files, `files` where every file is a
             group, or a mapping from annotator to arm. The arm `people` is the baseline that is returned, and its
             `arms` are the others; without such an arm, it is that of everybody, and its `arms` are all.
-        other: exports of other datasets that the same annotators answered, one for each dataset, or what `read_raw`
-            gives: who agrees with the others there is reliable.
+        other: exports of other datasets that the same annotators answered, one for each dataset: who agrees with the
+            others there is reliable.
         settings: the settings; by default, the defaults of `Settings`.
         chosen: single settings by name, such as `min_votes=3`; `merilo baseline --help` explains each.
 
@@ -104,10 +103,7 @@ def baseline(
     )
     encoding = study.origin.reading.encoding if study.origin else None
     people = study.responses.table["respondent"].unique().to_list()
-    elsewhere = (
-        other if isinstance(other, OtherAnswers) else read_other_answers(other, people) if other else None
-    )
-    study = replace(study, other=elsewhere)
+    study = replace(study, other=read_other_answers(other, people) if other else None)
     if models and not study.gold:
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
@@ -130,8 +126,7 @@ def baseline(
         "other": [*study.other.sources] if study.other else [],
         **settings.parameters(),
     }
-    more_sources = (population, *([] if isinstance(other, OtherAnswers) else other))
-    study = _with_provenance(study, options, more_sources)
+    study = _with_provenance(study, options, (population, *other))
     return computed(study if arm is None else _divided(study, settings), settings)
 
 

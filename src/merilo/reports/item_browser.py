@@ -162,7 +162,7 @@ def _article(
     data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
     for side in ("people", "model") if models else ():
         data[f"only-{side}"] = " ".join(
-            str(at) for at, given in enumerate(models.values()) if _only(outcome, given) == side
+            str(at) for at, texts in enumerate(models.values()) if _only(outcome, texts) == side
         )
     return {
         "item": item,
@@ -179,7 +179,7 @@ def _article(
         "consensus": row["label"],
         "gold": row["gold"],
         "agreement": agreement,
-        "models": [(name, given) for name, given in models.items() if given],
+        "models": [(name, texts) for name, texts in models.items() if texts],
     }
 
 
