@@ -36,7 +36,6 @@ from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from open_pools import open_pool
-from simulated_votes import ordered_votes, shared_majority
 
 CROWDS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "crowds"
 
@@ -50,6 +49,59 @@ OURS: dict[str, Callable[[Votes], Consensus]] = {
     "Dawid-Skene": dawid_skene,
     RECOMMENDED: auto,
 }
+
+
+def ordered_votes(
+    rng: np.random.Generator,
+    *,
+    labels: int = 5,
+    items: int = 200,
+    annotators: int = 24,
+    overlap: int = 5,
+    error: float = 0.7,
+    biased: float = 0.0,
+    guessing: float = 0.0,
+    middle: bool = False,
+) -> tuple[Votes, np.ndarray]:
+    """Votes on a scale and the true labels; some people do several times the work of others.
+
+    An answer is the truth plus an error of the item, one of the annotator and one of the answer, rounded.
+
+    Args:
+        rng: random numbers.
+        labels: how many labels the scale has.
+        items: how many items.
+        annotators: how many people.
+        overlap: how many of them answer an item.
+        error: the median standard deviation of a person's errors, in labels.
+        biased: the share of people who answer a label too high, or all too low.
+        guessing: the share of people who give random labels.
+        middle: whether labels in the middle are more frequently true; otherwise all are equally frequent.
+    """
+    truth = rng.integers(0, labels, items)
+    if middle:
+        truth = np.clip(np.round(rng.normal((labels - 1) / 2, labels / 5, items)), 0, labels - 1).astype(int)
+    spread = error * np.exp(0.4 * rng.standard_normal(annotators))
+    bias = 0.15 * rng.standard_normal(annotators)
+    bias += np.where(rng.random(annotators) < biased, rng.choice([-1, 1], annotators), 0)
+    guesses = rng.random(annotators) < guessing
+    busy = 0.7 * rng.standard_normal(annotators) + rng.gumbel(size=(items, annotators))
+    annotator = np.argsort(-busy, axis=1)[:, :overlap].ravel()
+    item = np.repeat(np.arange(items), overlap)
+    seen = truth + 0.3 * rng.standard_normal(items)
+    label = np.round(seen[item] + bias[annotator] + spread[annotator] * rng.standard_normal(item.size))
+    label = np.where(guesses[annotator], rng.integers(0, labels, item.size), np.clip(label, 0, labels - 1))
+    columns = (column.astype(np.int32) for column in (item, annotator, label))
+    return Votes(*columns, items, annotators, labels), truth
+
+
+def shared_majority(votes: Votes, truth: np.ndarray) -> float:
+    """Accuracy of the most frequent answer over items with a known truth; answers that tie share the item."""
+    counts = votes.counts()
+    best = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    known = np.flatnonzero(truth != -1)
+    return float(np.where(truth[known] >= 0, share[known, np.maximum(truth[known], 0)], 0.0).mean())
 
 
 @dataclass(frozen=True)

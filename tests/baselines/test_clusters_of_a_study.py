@@ -64,13 +64,6 @@ def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -
     assert "--cluster text" in found["provenance"]["command"]
 
 
-def test_the_agreement_of_a_group_of_one_text_has_no_interval(study: Path) -> None:
-    found = made(study, "--cluster", "text", "--by", "text", "--json", "-").json["groups"]
-    (agreement,) = (one for one in found if one["name"] == "text=text 3: krippendorff_alpha")
-    assert agreement["ci95"] is None
-    assert agreement["reason"] == "no interval: it takes at least two items, or clusters of items"
-
-
 def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Path) -> None:
     made(study, "--cluster", "text", "--out", study / "shared")
     made(study, "--out", study / "alone")
@@ -124,12 +117,6 @@ def test_a_single_declared_dialogue_is_divided_into_blocks_of_neighbours() -> No
     assert found.codes(range(1, 431))[:9].tolist() == [0] * 8 + [1]
 
 
-def test_control_items_get_clusters_of_their_own() -> None:
-    codes = find_clusters("text", None, [2, 3, 4], [items(4, text=["a", "b", "b", "c"])]).codes([1, 2, 3, 4])
-    assert codes[1] == codes[2]
-    assert len(set(codes.tolist())) == 3
-
-
 def test_a_custom_declaration_names_the_field(study: Path) -> None:
     text = "name: school\ntitle: School\nfields: [text, question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\ncluster: text\n"
     (study / "school.yaml").write_text(text, encoding="utf-8")
@@ -149,11 +136,3 @@ def test_a_custom_declaration_names_the_field(study: Path) -> None:
     wrong = merilo(*words, "--cluster", "txt")
     assert wrong.status == 2
     assert "no field 'txt' (did you mean 'text'? choose from: text, question, id, book)" in wrong.complaint
-
-
-def test_equivalence_needs_ten_clusters(study: Path) -> None:
-    gold = pl.read_csv(study / "gold.csv").with_row_index("row")
-    gold.with_columns(book=pl.col("row") // 12).drop("row").write_csv(study / "gold.csv")
-    made(study, "--cluster", "book", "--out", study / "b")
-    rows = merilo("compare", study / "b", study / "model.csv", "--margin", "0.9", "--json", "-").json["rows"]
-    assert {row["verdict"] for row in rows} <= {"untold", "above", "below"}

@@ -96,36 +96,6 @@ def test_every_iteration_improves_the_objective(seed: int) -> None:
     assert (np.diff(trace) > -1e-6 * abs(trace[-1])).all()
 
 
-def hard_study(seed: int, lured: float, wrong: float) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """300 items with 5 answers and 4 labels; on a tenth of them, which are hard, wrong answers are the lure with this probability."""
-    rng = np.random.default_rng(seed)
-    items, people, overlap, labels = 300, 25, 5, 4
-    item = np.repeat(np.arange(items), overlap)
-    person = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
-    ability, difficulty = 1.8 + 0.8 * rng.standard_normal(people), rng.standard_normal(items)
-    hard = rng.random(items) < 0.1
-    difficulty[hard] += 2
-    right = rng.random(item.size) < 1 / (1 + np.exp(difficulty[item] - ability[person]))
-    off = np.where(hard[item] & (rng.random(item.size) < lured), 1, rng.integers(1, labels, item.size))
-    bad = rng.random(items) < wrong
-    gold = np.where(bad, rng.integers(1, labels, items), 0).astype(np.int32)
-    rows = zip(item.tolist(), person.tolist(), np.where(right, 0, off).tolist(), strict=True)
-    return votes_of(list(rows), items, people, labels), gold, bad
-
-
-@pytest.mark.parametrize("lured", [0.0, 0.5, 0.95])
-def test_without_wrong_golds_few_are_expected_and_with_them_about_as_many(lured: float) -> None:
-    none, expected, planted = [], [], []
-    for seed in range(6):
-        votes, gold, _ = hard_study(seed, lured, 0.0)
-        none.append(fit_gold_model(votes, gold, options=4).gold_wrong.sum())
-        votes, gold, bad = hard_study(seed, lured, 0.03)
-        expected.append(fit_gold_model(votes, gold, options=4).gold_wrong.sum())
-        planted.append(bad.sum())
-    assert np.mean(none) < 2.5
-    assert np.mean(expected) == pytest.approx(np.mean(planted), rel=0.4)
-
-
 def test_items_without_gold_or_answers_say_nothing() -> None:
     silent = fit_gold_model(votes_of([(0, 0, 0), (0, 1, 0)], 2, 3, 2), np.array([-1, 0], np.int32))
     assert np.isnan(silent.gold_wrong[0])

@@ -92,17 +92,6 @@ def test_the_shared_variance_is_the_products_of_two_answers_of_one_person_to_dif
     assert crossed(value, influence).shared_variance == pytest.approx(expected)
 
 
-def test_variances_are_those_of_many_studies() -> None:
-    """The mean estimated variance is the variance of the estimates, over new people and new items."""
-    values, variances = [], []
-    for seed in range(400):
-        value, influence = one_person(seed)
-        values.append(value)
-        one = crossed(value, influence)
-        variances.append(one.items_variance + one.shared_variance)
-    assert np.mean(variances) == pytest.approx(np.var(values), rel=0.15)
-
-
 def test_guessers_move_the_end_on_their_side_only() -> None:
     value, influence = one_person(1)
     worse = influence._replace(guess=np.full(len(influence.answers), -0.5 / len(influence.answers)))

@@ -48,11 +48,6 @@ def test_a_persons_say_is_the_slope_of_the_majoritys_accuracy(person: float, ove
     )
 
 
-def test_without_shared_annotators_the_width_is_that_of_right_and_wrong_items() -> None:
-    low, high = crossed(0.9, of_mean(np.repeat([1.0, 0.0], [360, 40]))).interval() or (0, 1)
-    assert half_width(StudyPlan(0.9), 400) == pytest.approx((high - low) / 2, rel=0.01)
-
-
 @pytest.mark.parametrize("of", ["consensus", "person"])
 def test_the_planned_width_is_that_of_simulated_studies(of: Any) -> None:
     plan, items, rng, widths = StudyPlan(0.9, 5, 40), 400, np.random.default_rng(0), []

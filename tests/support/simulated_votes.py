@@ -8,11 +8,8 @@ from merilo.people.votes import Votes
 
 def glad_votes(
     seed: int, *, items: int, annotators: int, labels: int, overlap: int, guessing: float = 0.0
-) -> tuple[Votes, np.ndarray, np.ndarray, np.ndarray]:
-    """Votes as GLAD thinks they come about, the true labels, the abilities and the betas.
-
-    A share `guessing` of the annotators has ability 0.
-    """
+) -> Votes:
+    """Votes as GLAD thinks they come about; a share `guessing` of the annotators has ability 0."""
     rng = np.random.default_rng(seed)
     ability = rng.normal(1, 1, annotators)
     ability[rng.random(annotators) < guessing] = 0
@@ -22,13 +19,8 @@ def glad_votes(
     annotator = np.concatenate([rng.choice(annotators, overlap, replace=False) for _ in range(items)])
     right = rng.random(item.size) < 1 / (1 + np.exp(-ability[annotator] * beta[item]))
     wrong = (truth[item] + rng.integers(1, max(labels, 2), item.size)) % labels
-    label = np.where(right, truth[item], wrong)
-    return (
-        Votes(*(x.astype(np.int32) for x in (item, annotator, label)), items, annotators, labels),
-        truth,
-        ability,
-        beta,
-    )
+    columns = (item, annotator, np.where(right, truth[item], wrong))
+    return Votes(*(column.astype(np.int32) for column in columns), items, annotators, labels)
 
 
 @st.composite

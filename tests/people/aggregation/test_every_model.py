@@ -33,7 +33,7 @@ def test_anything_can_be_fitted(model: Model, votes: Votes) -> None:
 
 @every_model
 def test_the_order_of_the_rows_changes_nothing(model: Model) -> None:
-    votes, *_ = glad_votes(3, items=200, annotators=20, labels=4, overlap=5)
+    votes = glad_votes(3, items=200, annotators=20, labels=4, overlap=5)
     shuffled = np.random.default_rng(0).permutation(len(votes))
     rows = (column[shuffled] for column in (votes.item, votes.annotator, votes.label))
     one, other = model(votes), model(Votes(*rows, votes.items, votes.annotators, votes.labels))
@@ -50,7 +50,7 @@ def test_wrong_parameters_are_refused(model: Model) -> None:
 
 @pytest.mark.parametrize("model", [dawid_skene, glad])
 def test_the_objective_never_falls_and_running_out_of_iterations_is_said(model: Model) -> None:
-    votes, *_ = glad_votes(2, items=100, annotators=10, labels=3, overlap=5)
+    votes = glad_votes(2, items=100, annotators=10, labels=3, overlap=5)
     short, long = model(votes, iterations=3).fit, model(votes).fit
     assert (short.converged, len(short.log_likelihood), long.converged) == (False, 3, True)
     assert long.log_likelihood[-1] > short.log_likelihood[-1]
