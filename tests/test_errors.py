@@ -61,7 +61,7 @@ def literals(path: Path) -> list[str]:
 
 #: Flags of other programs, help of options, the label of a report of the command line, and commands that a provenance records.
 OTHERS = {
-    "backends.py", "baseline_facts.py", "docker.py", "log_formats.py", "plan_types.py", "page.py", "settings.py", "study_baseline.py",
+    "backends.py", "baseline_facts.py", "docker.py", "log_formats.py", "plan.py", "page.py", "settings.py", "study_baseline.py",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from report_contents import CONTENT, record
 
 from merilo.errors import DataError
 from merilo.reports.checklist import answers, checklist_markdown, questions
-from merilo.studies.plan_file import author_questions
+from merilo.studies.plan import author_questions
 
 FULL: dict[str, Any] = {
     **CONTENT,

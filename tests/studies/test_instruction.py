@@ -21,17 +21,17 @@ from merilo.studies.instruction import (
     write_instruction,
     written_examples,
 )
-from merilo.studies.plan_checks import freeze_study
-from merilo.studies.plan_types import (
+from merilo.studies.plan import (
     Arm,
     ControlsPlan,
     DrawnSubset,
     OwnWords,
+    Plan,
     SourceFile,
-    Study,
     TimeLimits,
     TrainingPlan,
 )
+from merilo.studies.plan_checks import freeze_study
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
 #: ruEthics asks for people's opinion.
@@ -43,7 +43,7 @@ MORE = {"ru": "## Ещё примеры", "en": "## More examples"}
 
 def instruction(language: str, name: str = "rummlu", **other: object) -> str:
     declared = dataset(name)
-    plan = Study(
+    plan = Plan(
         study="s",
         dataset=name,
         source=SourceFile(file="f", sha256="0"),

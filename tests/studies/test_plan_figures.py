@@ -7,11 +7,11 @@ from merilo.datasets import dataset
 from merilo.items import Item
 from merilo.settings import PlannedAnalysis
 from merilo.statistics.planning import power
+from merilo.studies.plan import Arm, ControlsPlan, DrawnSubset, Pay, Plan, SourceFile
 from merilo.studies.plan_checks import control_shortfalls, overlap_shortfalls
 from merilo.studies.plan_figures import chance_of, plan_figures
-from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study
 
-PLAN = Study(
+PLAN = Plan(
     study="s",
     dataset="bps",
     source=SourceFile(file="f", sha256="0"),
@@ -144,7 +144,7 @@ def test_the_plan_and_power_use_one_computation() -> None:
     )
 
 
-def experts_plan(arm: Arm) -> Study:
+def experts_plan(arm: Arm) -> Plan:
     return replace(PLAN, arms={"experts": arm}, subset=DrawnSubset(size=4, of=4, method="all"))
 
 

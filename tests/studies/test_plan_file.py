@@ -5,19 +5,22 @@ from every import every
 
 from merilo.errors import InputError
 from merilo.settings import PlannedAnalysis
-from merilo.studies.plan_file import keys_at, plan_text, read_plan, read_plan_text
-from merilo.studies.plan_types import (
+from merilo.studies.plan import (
     Arm,
     ControlsPlan,
     DrawnSubset,
     OwnWords,
     Pay,
+    Plan,
     SourceFile,
-    Study,
     TrainingPlan,
+    keys_at,
+    plan_text,
+    read_plan,
+    read_plan_text,
 )
 
-PLAN = Study(
+PLAN = Plan(
     study="Имя: с двоеточием",
     dataset="bps",
     languages=("ru", "en"),
@@ -54,7 +57,7 @@ def test_a_plan_that_is_written_is_read_back_the_same(tmp_path: Path) -> None:
     assert found.publication["paper"] == "https://example.org"
     same = {
         name: getattr(found, name)
-        for name in Study.__dataclass_fields__
+        for name in Plan.__dataclass_fields__
         if name not in {"checklist", "publication"}
     }
     assert same == {name: getattr(PLAN, name) for name in same}

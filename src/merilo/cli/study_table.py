@@ -10,9 +10,9 @@ from merilo.people.platforms import NAMES
 from merilo.reports.table import Table
 from merilo.studies.collected import ImportedStudy
 from merilo.studies.creation import CreatedStudy
+from merilo.studies.plan import Plan
 from merilo.studies.plan_checks import StudyCheck
 from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
-from merilo.studies.plan_types import Study
 from merilo.studies.study_export import ExportedStudy
 from merilo.wording import counted_noun
 
@@ -48,7 +48,7 @@ def created_parts(created: CreatedStudy) -> Iterator[Part]:
     yield f"{created.folder.path} is ready: edit study.yaml and the instructions, then validate and freeze it"
 
 
-def _plan(plan: Study, figures: PlanFigures) -> Iterator[Part]:
+def _plan(plan: Plan, figures: PlanFigures) -> Iterator[Part]:
     rows = tuple((name, *cells) for name, cells in plan_rows(plan, figures))
     yield Table(f"Plan of the study {plan.study}", ("", *figures.arms), rows)
     yield from plan_sentences(figures)

@@ -189,7 +189,7 @@ def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Set
 def _planned(gold: GoldSource) -> Margin | None:
     """Return the margin for equivalence of the frozen plan beside the file of gold answers."""
     from merilo.reports.comparison import planned_margin  # noqa: PLC0415 - needed only with models
-    from merilo.studies.plan_types import FROZEN_FILE  # noqa: PLC0415 - as above
+    from merilo.studies.plan import FROZEN_FILE  # noqa: PLC0415 - as above
 
     folder = Path(gold).parent if isinstance(gold, str | Path) else None
     return planned_margin(folder) if folder and (folder / FROZEN_FILE).is_file() else None

@@ -40,7 +40,7 @@ from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_i
 from merilo.records import Number, Record, Span
 from merilo.reports.facts import languages_of, plan_of
 from merilo.runs.scores import refuse_other_dataset, scored_dataset, source_of
-from merilo.studies.plan_types import FROZEN_FILE
+from merilo.studies.plan import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
 from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.wording import listed, shown

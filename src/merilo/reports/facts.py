@@ -197,7 +197,7 @@ def plan_of(files: Mapping[str, bytes]) -> dict[str, Json] | None:
     import yaml  # noqa: PLC0415 - the terminal needs no plan
 
     from merilo.strict_yaml import PlainLoader  # noqa: PLC0415 - as above
-    from merilo.studies.plan_types import STUDY_FILE  # noqa: PLC0415 - as above
+    from merilo.studies.plan import STUDY_FILE  # noqa: PLC0415 - as above
 
     if STUDY_FILE not in files:
         return None

@@ -38,7 +38,7 @@ from merilo.reports.notebook import NOTEBOOK_FILE, notebook_file
 from merilo.reports.page import page
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json, as_text, dict_at
-from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE
+from merilo.studies.plan import FROZEN_FILE, STUDY_FILE
 from merilo.studies.study_tasks import AUTHOR_FIELDS
 from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.version import __version__

@@ -27,7 +27,7 @@ from merilo.reports.messages import arms_of
 from merilo.reports.table import Cell, Section, Table, cell_text, html_section, html_table
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
-from merilo.studies.plan_types import FROZEN_FILE, INSTRUCTION_FILES
+from merilo.studies.plan import FROZEN_FILE, INSTRUCTION_FILES
 from merilo.text import LANGUAGES, Language, Text
 
 

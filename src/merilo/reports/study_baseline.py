@@ -22,7 +22,7 @@ from merilo.responses import Responses, answer_seconds
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import Json, indented
 from merilo.studies.collected import collected_table, read_collected, read_imports
-from merilo.studies.plan_types import CONTROLS_FILE, FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
+from merilo.studies.plan import CONTROLS_FILE, FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Plan
 from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study, read_frozen
 from merilo.wording import shown
 
@@ -58,7 +58,7 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     return replace(read, participation=read_imports(folder).people.get(name))
 
 
-def frozen_plan(folder: StudyFolder) -> Study:
+def frozen_plan(folder: StudyFolder) -> Plan:
     """Return the plan as it was frozen; the plan as it is if it was not frozen.
 
     Raises:
@@ -68,7 +68,7 @@ def frozen_plan(folder: StudyFolder) -> Study:
     frozen = read_frozen(folder.path)
     if frozen is None:
         return folder.plan
-    plan = TypeAdapter(Study).validate_python(dict(frozen.plan))
+    plan = TypeAdapter(Plan).validate_python(dict(frozen.plan))
     asked = {ITEMS_FILE, *([CONTROLS_FILE] if plan.controls else [])}
     for change in changes_since_freeze(folder.path):
         if change.what in asked:
@@ -85,7 +85,7 @@ def gold_file(folder: StudyFolder) -> Path | None:
     return folder.path / ITEMS_FILE if any(item.outputs is not None for item in folder.items()) else None
 
 
-def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
+def weights_file(folder: StudyFolder, plan: Plan) -> Path | None:
     """Return the file of the items' weights if the study's items were drawn from a larger dataset; else `None`.
 
     Items that are scored as a whole, such as turns of a dialogue, are never drawn.

@@ -28,7 +28,7 @@ from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits
 from merilo.strict_json import Json, json_lines
 from merilo.studies.collected import answers_file
-from merilo.studies.plan_types import ITEMS_FILE
+from merilo.studies.plan import ITEMS_FILE
 from merilo.studies.study_folder import StudyFolder, item_lines
 from merilo.wording import shown
 

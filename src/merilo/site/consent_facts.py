@@ -7,7 +7,7 @@ from typing import TypeAlias
 from merilo.site.answer_export import answer_reward
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import Form, field
-from merilo.studies.plan_types import OwnWords
+from merilo.studies.plan import OwnWords
 from merilo.text import Money, Text
 
 Fact: TypeAlias = tuple[Text, Text | str]

@@ -24,7 +24,7 @@ from merilo.people.platforms.loading import json_text
 from merilo.people.spelling import key_of
 from merilo.site.task_rules import TaskRules
 from merilo.studies.instruction import instruction_html
-from merilo.studies.plan_types import PEOPLE_FILE, Arm, Study
+from merilo.studies.plan import PEOPLE_FILE, Arm, Plan
 from merilo.studies.study_folder import StudyFolder, refuse_changed
 from merilo.studies.study_tasks import StudyTask, in_domains
 from merilo.text import Language
@@ -279,7 +279,7 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     )
 
 
-def _rules(plan: Study, arm: Arm, tasks: Sequence[StudyTask]) -> TaskRules:
+def _rules(plan: Plan, arm: Arm, tasks: Sequence[StudyTask]) -> TaskRules:
     number, dialogues = Counter(task.kind for task in tasks), any(task.dialogue for task in tasks)
     return TaskRules(
         seed=plan.seed,

@@ -38,10 +38,7 @@ from merilo.studies.known_answers import (
     spacing,
     wanted_controls,
 )
-from merilo.studies.plan_checks import validate_study, write_figures
-from merilo.studies.plan_figures import PlanFigures
-from merilo.studies.plan_file import author_questions, first_fault, plan_text
-from merilo.studies.plan_types import (
+from merilo.studies.plan import (
     CONTROLS_FILE,
     INSTRUCTION_FILES,
     ITEMS_FILE,
@@ -50,10 +47,15 @@ from merilo.studies.plan_types import (
     WEIGHTS_FILE,
     Arm,
     ControlsPlan,
+    Plan,
     SourceFile,
-    Study,
     TrainingPlan,
+    author_questions,
+    first_fault,
+    plan_text,
 )
+from merilo.studies.plan_checks import validate_study, write_figures
+from merilo.studies.plan_figures import PlanFigures
 from merilo.studies.study_folder import StudyFolder, item_lines
 from merilo.studies.study_source import (
     DECLARATION_FILE,
@@ -206,7 +208,7 @@ def _create(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings
 
 
 def _write(
-    source: StudySource, subset: ChosenSubset, known: _KnownItems, plan: Study, *, out: Path, hidden: Path
+    source: StudySource, subset: ChosenSubset, known: _KnownItems, plan: Plan, *, out: Path, hidden: Path
 ) -> None:
     """Write the plan and the files that it names."""
     declared = source.declared
@@ -393,7 +395,7 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
 
 def _plan(
     source: StudySource, subset: ChosenSubset, known: _KnownItems, out: Path, wishes: CreateSettings
-) -> Study:
+) -> Plan:
     arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
     if source.audience == "expert":
         domains = wishes.field if wishes.per_domain is not None else ()
@@ -408,7 +410,7 @@ def _plan(
     ]
     chosen: tuple[Language, ...] = tuple(dict.fromkeys(wishes.language))
     chosen = chosen or (("en",) if in_english(declared, subset.items) else ("ru", "en"))
-    return Study(
+    return Plan(
         study=wishes.name or declared.name,
         dataset=declared.name
         if source.declaration_file is None and declared.name in CATALOGUE

@@ -19,7 +19,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, Split
 from merilo.statistics import FloatArray, IntArray
 from merilo.studies.item_fields import ComparedShare, KeptField, fields_of, grouping_fields, value_of
-from merilo.studies.plan_types import DrawnSubset
+from merilo.studies.plan import DrawnSubset
 from merilo.wording import listed
 
 #: Datasets of up to so many items are asked whole.

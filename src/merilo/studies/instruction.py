@@ -22,7 +22,7 @@ from merilo.datasets.rendering import group, option_fields, prompts, render, tem
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
-from merilo.studies.plan_types import Arm, OwnWords, Study, TimeLimits
+from merilo.studies.plan import Arm, OwnWords, Plan, TimeLimits
 from merilo.studies.study_tasks import alternatives_of, one_answer
 from merilo.text import LANGUAGES, Language, Text, joined
 
@@ -151,7 +151,7 @@ def card_text(folder: Path, language: str) -> str | None:
 def write_instruction(
     language: Language,
     declared: Dataset,
-    plan: Study,
+    plan: Plan,
     *,
     task: str | None,
     examples: Sequence[Item],
@@ -223,7 +223,7 @@ def written(name: str, language: Language, **values: object) -> str:
     return study_templates().get_template(f"{name}.j2").render({"_": said, **values})
 
 
-def _time_limits(plan: Study) -> Iterator[Text]:
+def _time_limits(plan: Plan) -> Iterator[Text]:
     """Tell the time limits of the groups, each once."""
     for limit in dict.fromkeys(str(arm.time_limit) for arm in plan.arms.values() if arm.time_limit):
         arm = next(arm for arm in plan.arms.values() if str(arm.time_limit) == limit)

@@ -26,15 +26,7 @@ from merilo.settings import AnalysisSettings
 from merilo.strict_json import json_lines
 from merilo.studies.item_fields import field_names
 from merilo.studies.known_answers import compare_controls, telling_shares
-from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
-from merilo.studies.plan_file import (
-    YamlPath,
-    author_questions,
-    first_fault,
-    plan_path,
-    read_plan_text,
-)
-from merilo.studies.plan_types import (
+from merilo.studies.plan import (
     CONTROLS_FILE,
     ITEMS_FILE,
     STUDY_FILE,
@@ -42,9 +34,15 @@ from merilo.studies.plan_types import (
     WEIGHTS_FILE,
     Consent,
     OwnWords,
-    Study,
+    Plan,
     TimeLimits,
+    YamlPath,
+    author_questions,
+    first_fault,
+    plan_path,
+    read_plan_text,
 )
+from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
@@ -84,7 +82,7 @@ class _Content:
     """What the files of a study hold; `None` of a file that cannot be read."""
 
     study: StudyFolder
-    plan: Study
+    plan: Plan
     declared: Dataset | None = None
     items: list[Item] | None = None
     controls: list[Item] | None = None
@@ -207,7 +205,7 @@ def _items(content: _Content) -> Iterator[Finding]:
                 yield key, f"no item has the field '{name}'; {choices(name, known)}"
 
 
-def _arm_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
+def _arm_faults(plan: Plan, items: Sequence[Item]) -> Iterator[Finding]:
     """List what an arm asks that its items cannot give: a domain, a time limit, several tasks on a page."""
     turns = any(isinstance(item.meta.get("dialog_id"), int) for item in items)
     for name, arm in plan.arms.items():
@@ -361,7 +359,7 @@ _CHECKS: Final[tuple[Callable[[_Content], Iterator[Finding]], ...]] = (
 )  # fmt: skip
 
 
-def _metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[str]:
+def _metric_gaps(plan: Plan, declared: Dataset, items: Sequence[Item]) -> list[str]:
     """Return a sentence for each reason why `study baseline` will lack the main metric, or some items of it.
 
     Args:
@@ -394,7 +392,7 @@ def _metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[
     return gaps
 
 
-def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> Iterator[str]:
+def overlap_shortfalls(plan: Plan, items: Sequence[Item]) -> Iterator[str]:
     """Yield a sentence for every arm that skips its own items and cannot reach its overlap.
 
     An item with k authors gets at most as many answers as there are experts who did not write it. The experts
@@ -429,7 +427,7 @@ def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> Iterator[str]:
         )
 
 
-def control_shortfalls(plan: Study, items: Sequence[Item], controls: Sequence[Item]) -> Iterator[str]:
+def control_shortfalls(plan: Plan, items: Sequence[Item], controls: Sequence[Item]) -> Iterator[str]:
     """Yield a sentence for every domain with fewer control items than the plan's share: its experts get no others.
 
     Args:

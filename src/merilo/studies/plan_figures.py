@@ -21,7 +21,7 @@ from merilo.statistics.planning import (
     smallest_margin,
 )
 from merilo.studies.known_answers import wanted_controls
-from merilo.studies.plan_types import Arm, Study
+from merilo.studies.plan import Arm, Plan
 from merilo.wording import counted_noun
 
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
@@ -99,7 +99,7 @@ class PlanFigures(Record):
 
 
 def plan_figures(
-    plan: Study, declared: Dataset, *, controls_there: int, training_there: int = 0
+    plan: Plan, declared: Dataset, *, controls_there: int, training_there: int = 0
 ) -> PlanFigures:
     """Compute the computed plan.
 
@@ -143,7 +143,7 @@ def plan_figures(
     )
 
 
-def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
+def arm_figures(arm: Arm, plan: Plan, training: int = 0) -> ArmFigures:
     """Compute the figures of a group of annotators.
 
     Args:
@@ -173,7 +173,7 @@ def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
     )
 
 
-def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | None]:
+def paid_work(arm: Arm, plan: Plan, answers: int) -> tuple[int, int, float | None]:
     """Compute the paid work that answers to items of the test bring.
 
     Args:
@@ -198,7 +198,7 @@ def chance_of(declared: Dataset) -> float:
     return max(1 / labels, _LEAST_CHANCE) if labels else _LEAST_CHANCE
 
 
-def _control_notes(plan: Study, arms: Mapping[str, ArmFigures], there: int, wanted: int) -> Iterator[str]:
+def _control_notes(plan: Plan, arms: Mapping[str, ArmFigures], there: int, wanted: int) -> Iterator[str]:
     if plan.controls is None:
         yield "there are no control items: annotators who guess cannot be found by them"
         return
@@ -215,7 +215,7 @@ def _control_notes(plan: Study, arms: Mapping[str, ArmFigures], there: int, want
         )
 
 
-def _with_precision(plan: Study, arm: Arm, figures: ArmFigures) -> ArmFigures:
+def _with_precision(plan: Plan, arm: Arm, figures: ArmFigures) -> ArmFigures:
     """Add the expected precision of the estimate."""
     assumed, items = plan.assumptions, plan.subset.size
     crowd = StudyPlan(assumed.expected, arm.overlap, max(figures.people, arm.overlap, 2), assumed.spread)
@@ -228,7 +228,7 @@ def _with_precision(plan: Study, arm: Arm, figures: ArmFigures) -> ArmFigures:
     return figures.model_copy(update=precision)
 
 
-def _verdict(plan: Study, figures: ArmFigures, declared: Dataset) -> tuple[bool, str]:
+def _verdict(plan: Plan, figures: ArmFigures, declared: Dataset) -> tuple[bool, str]:
     """Say whether a model can be told from people, and within which margin equality can be shown."""
     who = counted_noun(figures.people, "person", "people")
     what = counted_noun(plan.subset.size, "item", "items")
@@ -257,7 +257,7 @@ def _verdict(plan: Study, figures: ArmFigures, declared: Dataset) -> tuple[bool,
     return can_tell, f"{verdict}{equality}equality can be shown within ±{ceil(100 * within) / 100:.2f}{only}"
 
 
-def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
+def _pay_notes(plan: Plan, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
     """List the arms whose pay is not decided, is below the minimum or is probably a mistake."""
     absurd = []
     for name, arm in plan.arms.items():
@@ -277,7 +277,7 @@ def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
         yield f"is the pay of an hour right? {', '.join(absurd)} (pay.per_page, items_per_page, items_per_hour)"
 
 
-def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
+def plan_page(plan: Plan, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
     subset = plan.subset
@@ -300,7 +300,7 @@ def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str
     return "\n".join(lines)
 
 
-def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
+def plan_rows(plan: Plan, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     """Return the table of the plan: the name of a value, and the value for each arm."""
     arms = [(plan.arms[name], arm) for name, arm in figures.arms.items()]
     rows = [

@@ -26,8 +26,7 @@ from merilo.people.platforms import NAMES
 from merilo.settings import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import SKIP_OWN, instruction_html, mturk_cell, written
-from merilo.studies.plan_file import plan_path
-from merilo.studies.plan_types import Arm
+from merilo.studies.plan import Arm, plan_path
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import (
     ANSWER,

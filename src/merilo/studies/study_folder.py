@@ -25,8 +25,7 @@ from merilo.files import collecting_later, opened, sha256
 from merilo.items import Item, entry_of, item_of, read_split
 from merilo.records import Object, Record
 from merilo.strict_json import Json, indented
-from merilo.studies.plan_file import plan_path, read_lined_yaml, read_plan
-from merilo.studies.plan_types import (
+from merilo.studies.plan import (
     CONTROLS_FILE,
     FROZEN_FILE,
     ITEMS_FILE,
@@ -34,7 +33,10 @@ from merilo.studies.plan_types import (
     TRAINING_FILE,
     WEIGHTS_FILE,
     Arm,
-    Study,
+    Plan,
+    plan_path,
+    read_lined_yaml,
+    read_plan,
 )
 from merilo.studies.study_tasks import StudyTask, TaskKind, author_field
 from merilo.version import __version__
@@ -51,7 +53,7 @@ class StudyFolder:
     """
 
     path: Path
-    plan: Study
+    plan: Plan
 
     def declared(self) -> Dataset:
         """Return the declaration of the study's dataset.

@@ -21,7 +21,7 @@ from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, Split, split_file
 from merilo.strict_json import Json, read_json
-from merilo.studies.plan_types import Audience
+from merilo.studies.plan import Audience
 from merilo.wording import shown
 
 #: The declaration of an own dataset, in its folder and in that of a study.

@@ -23,7 +23,7 @@ from merilo.errors import DataError, argument
 from merilo.items import Item
 from merilo.strict_json import Json
 from merilo.studies.item_fields import value_of
-from merilo.studies.plan_types import Arm
+from merilo.studies.plan import Arm
 from merilo.wording import listed
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]
