@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import merilo
 from edited_plan import edit_plan
 from every import every
 
@@ -55,21 +54,20 @@ def test_people_judge_pairs_of_rudetox_in_three_studies_and_a_sentence_once(tmp_
         assert all(item.outputs is None for item in study.folder.items())
 
 
-def test_sentences_that_classifiers_rate_are_no_control_items(tmp_path: Path) -> None:
+def test_pairs_without_a_rewritten_sentence_and_controls_that_classifiers_rate_are_refused(
+    tmp_path: Path,
+) -> None:
+    data = pairs(tmp_path, ["Уйди, пожалуйста.", None])
+    with pytest.raises(DataError, match=r"1 of 2 items have no rewritten sentence \(outputs\)"):
+        create_studies(data, tmp_path / "study")
     declaration = "name: polite\ntitle: Polite\nplaceholder: toxic_comment\nanswer: {kind: text}\nmetrics: [j]\nskills: [Common everyday knowledge]\n"
     (tmp_path / "dataset.yaml").write_text(declaration, encoding="utf-8")
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти."])
-    known = pairs(tmp_path / "known", ["Просим вас уйти отсюда."])
     with pytest.raises(DataError, match="no answer is the known one"):
-        create_studies(data, tmp_path / "study", controls=known)
-
-
-def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> None:
-    data = pairs(tmp_path, ["Уйди, пожалуйста.", None])
-    outcome = merilo("study", "create", data, "--out", tmp_path / "studies")
-    assert outcome.status == 1
-    assert "1 of 2 items have no rewritten sentence (outputs)" in outcome.complaint
-    assert not (tmp_path / "studies").exists()
+        create_studies(
+            data, tmp_path / "study", controls=pairs(tmp_path / "known", ["Просим вас уйти отсюда."])
+        )
+    assert not (tmp_path / "study").exists()
 
 
 @every("name", ["rummlu", "rutie", "use", "ruhumaneval"])
@@ -159,6 +157,7 @@ def test_controls_of_a_file_get_ids_of_their_own_and_never_repeat_the_test(
     # The ids 1 to 40 are also those of test items; five questions are those of the test.
     write_splits(own, [Split("controls", (*fresh, *(replace(item, id=f"copy{item.id}", meta={"id": f"copy{item.id}"}) for item in test.items[:5])))])  # fmt: skip
     made = create(lcs_file, dataset="lcs", controls=own, control_share=0.2)
+    assert not any("a share of" in warning for warning in made.warnings)
     controls = made.folder.controls()
     assert len(controls) == 15
     assert not {str(one.id) for one in controls} & {str(item.id) for item in test}
@@ -174,7 +173,9 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
     shots = read_split(lcs_file, "shots")
     own = tmp_path / "training.json"
     write_splits(own, [Split("training", shots.items[:6])])
-    made = create(lcs_file, dataset="lcs", training=own)
+    made = create(lcs_file, dataset="lcs", training=own, control_share=0.3)
+    assert made.folder.plan.controls.every == 3
+    assert any("one task in 3 is a control item, a share of 0.333" in warning for warning in made.warnings)
     training = set(comparable(made.folder.training()))
     assert len(training) == 6
     assert not training & set(comparable(made.folder.controls()))
@@ -240,13 +241,6 @@ def test_a_study_that_will_have_no_metric_says_so_before_people_are_paid(
     exam = examples(CATALOGUE["use"])["test"]
     write_splits(tmp_path / "use.json", [replace(exam, items=exam.items[:10])])
     assert warned(create(tmp_path / "use.json", dataset="use"), "no complete variant (30 items, 34 points)")
-
-
-def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path, create) -> None:
-    made = create(lcs_file, dataset="lcs", control_share=0.3)
-    assert made.folder.plan.controls.every == 3
-    assert any("one task in 3 is a control item, a share of 0.333" in warning for warning in made.warnings)
-    assert not any("a share of" in one for one in create(lcs_file, dataset="lcs", control_share=0.2).warnings)
 
 
 @every(
@@ -356,14 +350,20 @@ def test_a_study_without_a_verdict_is_frozen_only_if_its_author_agrees(lcs_file:
     freeze_study(folder, force=True, agreed=lambda _: False)
 
 
-def test_a_frozen_plan_names_every_later_difference(lcs_file: Path, create) -> None:
+def test_a_frozen_plan_names_every_later_difference_and_is_replaced_by_force_only(
+    lcs_file: Path, create
+) -> None:
     folder = create(lcs_file, dataset="lcs").folder.path
     frozen, _ = freeze_study(folder, day="2026-03-01")
-    assert frozen.date == "2026-03-01"
-    assert frozen.hash == combined_hash(frozen.files)
+    assert (frozen.date, frozen.hash) == ("2026-03-01", combined_hash(frozen.files))
     assert set(frozen.files) == {
         "study.yaml", "items.jsonl", "weights.csv", "controls.jsonl", "instruction.ru.md", "instruction.en.md",
     }  # fmt: skip
+    with pytest.raises(OutputError, match="the plan was frozen on 2026-03-01"):
+        freeze_study(folder)
+    assert freeze_study(folder, day="2026-03-01", force=True)[0] == frozen
+    with pytest.raises(UsageError, match="takes a date such as"):
+        freeze_study(folder, day="tomorrow", force=True)
     edit(folder, "seed: 0", "# a comment of the author\nseed: 0")
     assert changes_since_freeze(folder) == []
     edit(folder, "overlap: 5", "overlap: 3")
@@ -371,30 +371,10 @@ def test_a_frozen_plan_names_every_later_difference(lcs_file: Path, create) -> N
     edit(folder, "Restrictions", "Rules", "instruction.en.md")
     changes = {change.what: change for change in changes_since_freeze(folder)}
     assert set(changes) == {"arms.people.overlap", "checklist.1.6", "instruction.en.md"}
-    assert str(changes["arms.people.overlap"]) == "arms.people.overlap: 5 was changed to 3"
-    assert [what for what, change in changes.items() if change.decision] == [
-        "arms.people.overlap",
-        "instruction.en.md",
-    ]
+    assert [what for what, change in changes.items() if not change.decision] == ["checklist.1.6"]
     warned = validate_study(folder).warnings
     assert "differs from the frozen plan: arms.people.overlap: 5 was changed to 3" in warned
     assert not any("1.6" in warning for warning in warned)
-
-
-def test_a_plan_is_frozen_once(lcs_file: Path, create) -> None:
-    folder = create(lcs_file, dataset="lcs").folder.path
-    first, _ = freeze_study(folder, day="2026-03-01")
-    with pytest.raises(OutputError, match="the plan was frozen on 2026-03-01"):
-        freeze_study(folder)
-    again, _ = freeze_study(folder, day="2026-03-01", force=True)
-    assert again == first
-    with pytest.raises(UsageError, match="takes a date such as"):
-        freeze_study(folder, day="tomorrow", force=True)
-
-
-def test_a_record_that_was_edited_is_refused(lcs_file: Path, create) -> None:
-    folder = create(lcs_file, dataset="lcs").folder.path
-    frozen, _ = freeze_study(folder, day="2026-03-01")
     edit(folder, frozen.files["items.jsonl"], "0" * 64, "frozen.json")
     with pytest.raises(InputError, match="the record was edited"):
         read_frozen(folder)

@@ -33,6 +33,14 @@ def texts_of(out: Path) -> dict[str, str]:
     return {str(path.relative_to(out)): path.read_text("utf-8") for path in out.rglob("*") if path.is_file()}
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(
+        csv.DictReader(
+            io.StringIO(path.read_text("utf-8-sig")), delimiter="\t" if path.suffix == ".tsv" else ","
+        )
+    )
+
+
 def asked(number: int, text: str, gold: str, **meta: object) -> Item:
     return Item(number, "{text}{topic}", {"text": text, "topic": ""}, gold, {"id": number, **meta})
 
@@ -59,20 +67,10 @@ def test_no_written_byte_holds_the_gold_of_a_test_item(platform: str, tmp_path: 
 
 def test_toloka_gets_known_answers_in_golden_columns_and_hints_in_training(tmp_path: Path) -> None:
     export_study(secret_study(tmp_path / "study"), "toloka", tmp_path / "out")
-    rows = list(
-        csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.tsv").read_text("utf-8")), delimiter="\t")
-    )
-    assert [row["GOLDEN:answer"] for row in rows] == [
-        "",
-        "goldofcontrol8",
-        *[""] * 4,
-        "goldofcontrol9",
-        "",
-        "",
-    ]
-    (taught,) = csv.DictReader(
-        io.StringIO((tmp_path / "out" / "training.tsv").read_text("utf-8")), delimiter="\t"
-    )
+    rows = rows_of(tmp_path / "out" / "tasks.tsv")
+    known = ["", "goldofcontrol8", "", "", "", "", "goldofcontrol9", "", ""]
+    assert [row["GOLDEN:answer"] for row in rows] == known
+    (taught,) = rows_of(tmp_path / "out" / "training.tsv")
     assert (taught["GOLDEN:answer"], taught["HINT:text"]) == ("goldoftraining", "read it")
     project = json.loads((tmp_path / "out" / "project.json").read_text("utf-8"))
     assert set(project["task_spec"]["input_spec"]) == {"study", "task", "prompt"}
@@ -160,9 +158,7 @@ def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path:
         if name.endswith(".html"):
             assert not runs(text), name
     if platform == "mturk":
-        table = next(
-            csv.DictReader(io.StringIO((tmp_path / platform / "out" / "tasks.csv").read_text("utf-8")))
-        )
+        (table,) = rows_of(tmp_path / platform / "out" / "tasks.csv")
         page = (tmp_path / platform / "out" / "layout.html").read_text("utf-8")
         # As Mechanical Turk does: every placeholder is replaced by its cell, and the result is searched no more.
         filled = re.sub(r"\$\{(\w+)\}", lambda found: table[found[1]], page)
@@ -178,30 +174,23 @@ def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path:
 def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(tmp_path: Path) -> None:
     folder = study_of(tmp_path / "study", [Item(1, "{inputs}", "=HYPERLINK(1)", "1", {"id": 1})], [])
     export_study(folder, "table", tmp_path / "out")
-    (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.csv").read_text("utf-8-sig")))
+    (row,) = rows_of(tmp_path / "out" / "tasks.csv")
     assert row["prompt"] == "'=HYPERLINK(1)"
+
+
+PROGRAMS = [Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"id": 1})]
 
 
 @every(
     "name, tag",
-    [
-        ("bps", "Choices"),
-        ("simplear", "Number"),
-        ("chegeka", "TextArea"),
-        ("use", "TextArea"),
-        ("ruhumaneval", "TextArea"),
-    ],
+    [("bps", "Choices"), ("simplear", "Number"), ("chegeka", "TextArea"), ("ruhumaneval", "TextArea")],
 )
 def test_label_studio_gets_the_tag_that_fits_the_form_of_the_answer(
     name: str, tag: str, tmp_path: Path
 ) -> None:
-    export_study(
-        bundled_study(tmp_path / name / "study", name)
-        if name != "ruhumaneval"
-        else study_of(tmp_path / name / "study", _programs(), [], dataset_name=name),
-        "label-studio",
-        tmp_path / name / "out",
-    )
+    items = PROGRAMS if name == "ruhumaneval" else examples(dataset(name))["test"].items
+    study = study_of(tmp_path / name / "study", items, [], dataset_name=name)
+    export_study(study, "label-studio", tmp_path / name / "out")
     view = ElementTree.fromstring((tmp_path / name / "out" / "labels.xml").read_text("utf-8"))
     (answer,) = [one for one in view if one.get("name") == "answer"]
     assert answer.tag == tag
@@ -209,22 +198,13 @@ def test_label_studio_gets_the_tag_that_fits_the_form_of_the_answer(
         assert [(one.get("value"), one.get("hotkey")) for one in answer] == [("0", "0"), ("1", "1")]
 
 
-def _programs() -> list[Item]:
-    return [Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"id": 1})]
-
-
 def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study", "rutie")
     export_study(folder, "abc", tmp_path / "abc")
-    rows = list(
-        csv.DictReader(io.StringIO((tmp_path / "abc" / "tasks.tsv").read_text("utf-8-sig")), delimiter="\t")
-    )
+    rows = rows_of(tmp_path / "abc" / "tasks.tsv")
     assert [len(json.loads(row["INPUT:dialog"])) for row in rows] == [len(folder.items())]
     made = export_study(folder, "table", tmp_path / "table")
-    turns = [
-        row["task"]
-        for row in csv.DictReader(io.StringIO((tmp_path / "table" / "tasks.csv").read_text("utf-8-sig")))
-    ]
+    turns = [row["task"] for row in rows_of(tmp_path / "table" / "tasks.csv")]
     assert (turns, made.controls) == ([task.id for task in of_kind(folder, "test")], 0)
     for platform in ("toloka", "label-studio", "mturk"):
         with pytest.raises(DataError, match="turns of dialogues"):
@@ -316,7 +296,7 @@ def sheets(tmp_path: Path) -> tuple[StudyFolder, Path]:
 
 
 def filled(table: Path, respondent: str) -> str:
-    rows = list(csv.DictReader(table.read_text("utf-8-sig").splitlines()))
+    rows = rows_of(table)
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0])
     writer.writeheader()
@@ -328,8 +308,9 @@ def test_an_answer_of_a_named_expert_to_their_own_item_is_none(sheets: tuple[Stu
     study, out = sheets
     controls = {task.id for task in of_kind(study, "control")}
     for name, known in (("01-Anna", 1), ("02-Boris", 2)):
-        rows = csv.DictReader((out / name / "tasks.csv").read_text("utf-8-sig").splitlines())
-        assert len(controls & {row["task"] for row in rows}) == known, "no control item of their own"
+        assert len(controls & {row["task"] for row in rows_of(out / name / "tasks.csv")}) == known, (
+            "no control item of their own"
+        )
     foreign = study.path / "foreign.csv"
     foreign.write_text(filled(out / "02-Boris" / "tasks.csv", "Anna"), "utf-8")
     (imported,) = merilo("study", "import", study.path, foreign, "--json", "-").json["added"]

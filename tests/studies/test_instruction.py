@@ -212,25 +212,20 @@ def test_an_instruction_holds_what_the_guide_demands() -> None:
 
 
 @every(
-    "seconds, said",
+    "limit, said",
     [
-        (1.0, "1 секунда"),
-        (2.0, "2 секунды"),
-        (11.0, "11 секунд"),
-        (21.0, "21 секунда"),
-        (90.5, "90.5 секунды"),
+        (1.0, "отводится 1 секунда с момента"),
+        (2.0, "отводится 2 секунды с момента"),
+        (11.0, "отводится 11 секунд с момента"),
+        (21.0, "отводится 21 секунда с момента"),
+        (90.5, "отводится 90,5 секунды с момента"),
+        (TimeLimits(field="grade", seconds={"5": 240.0, "9": 420.0}), "зависит от поля «grade»: 5 — 240 секунд; 9 — 420 секунд."),
     ],
-)
-def test_seconds_agree_with_their_number(seconds: float, said: str) -> None:
-    text = instruction("ru", arms={"people": Arm(kind="basic", time_limit=seconds)})
-    assert f"отводится {said.replace('.', ',')} с момента" in text
-
-
-def test_time_limits_that_differ_by_a_field_are_listed() -> None:
-    limits = TimeLimits(field="grade", seconds={"5": 240.0, "9": 420.0})
-    text = instruction("ru", arms={"people": Arm(kind="basic", time_limit=limits)})
-    assert "зависит от поля «grade»: 5 — 240 секунд; 9 — 420 секунд." in text
-    assert "в удобном" not in text
+)  # fmt: skip
+def test_seconds_agree_with_their_number_and_limits_by_a_field_are_listed(
+    limit: float | TimeLimits, said: str
+) -> None:
+    assert said in instruction("ru", arms={"people": Arm(kind="basic", time_limit=limit)})
 
 
 def test_only_closed_questions_are_kept_from_the_public_and_an_opinion_is_no_right_answer(room: Path) -> None:

@@ -116,26 +116,16 @@ def test_the_commands_say_what_is_not_frozen_and_what_was_imported_before(tmp_pa
     assert "was imported before" in done("study", "import", folder.path, tmp_path / NAMES["toloka"]).err
 
 
-def frozen_study(tmp_path: Path) -> StudyFolder:
-    """A study whose answers are in and whose plan is frozen."""
-    return frozen(begun(tmp_path))
-
-
-def test_the_baseline_uses_the_frozen_settings_and_names_every_change(tmp_path: Path) -> None:
-    folder = frozen_study(tmp_path)
+def test_the_baseline_uses_the_frozen_settings_and_items_and_names_every_change(tmp_path: Path) -> None:
+    folder = frozen(begun(tmp_path))
     before = merilo("study", "baseline", folder.path, "--json", "-")
     assert "differs" not in before.err
     assert "not frozen" not in before.err
-    plan = folder.path / "study.yaml"
+    plan, items = folder.path / "study.yaml", folder.path / "items.jsonl"
     plan.write_text(plan.read_text("utf-8") + "baseline: {min_votes: 3}\n", encoding="utf-8")
     after = merilo("study", "baseline", folder.path, "--json", "-")
     assert after.json["metrics"] == before.json["metrics"]
     assert "differs from the frozen plan, whose settings are used: baseline.min_votes" in after.err
-
-
-def test_no_baseline_of_items_that_were_changed_after_the_freeze(tmp_path: Path) -> None:
-    folder = frozen_study(tmp_path)
-    items = folder.path / "items.jsonl"
     items.write_text(
         items.read_text("utf-8").replace('"outputs": "1"', '"outputs": "0"', 1), encoding="utf-8"
     )
