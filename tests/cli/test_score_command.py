@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Outcome, done, merilo
+from command import Outcome, merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, wrong_answer
 
 from merilo.datasets import dataset
@@ -156,16 +156,6 @@ def test_a_blank_of_the_exam_is_said_to_earn_nothing(variant: Path, tmp_path: Pa
     assert "1 of 30 items have no answer and score 0 in a variant that has other answers: 28" in outcome.err
 
 
-def test_no_name_of_a_metric_is_cut_in_a_narrow_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    data = write_gold(tmp_path, {"ruEthics": gold_split(dataset("ruEthics"), 30)}) / "ruethics.json"
-    (tmp_path / "r.json").write_text(json.dumps({item.id: "1" for item in read_split(data).items}))
-    outcome = done("score", tmp_path / "r.json", "--dataset", "ruethics", "--data", data)
-    assert "correct.utilitarianism" in outcome.out
-
-
 def test_what_each_item_earned_can_be_asked_for(tmp_path: Path) -> None:
     data = write_gold(tmp_path, {"RCB": gold_split(dataset("RCB"), 3)}) / "rcb.json"
     (tmp_path / "r.json").write_text(
@@ -212,30 +202,6 @@ def test_not_one_answer_to_these_items(tmp_path: Path) -> None:
     outcome = merilo("score", tmp_path / "r.json", "--dataset", "bps", "--data", data)
     assert outcome.status == 1
     assert "not one of 1 answers belongs to an item" in outcome.err
-
-
-def test_a_dataset_of_ones_own_is_scored_by_its_declaration(tmp_path: Path) -> None:
-    (tmp_path / "dataset.yaml").write_text(
-        "name: moods\ntitle: Moods\nfields: [text]\nanswer: {kind: text}\nmetrics: [f1, em]\nextra: 'f1.{mood}'\n",
-        encoding="utf-8",
-    )
-    items = [
-        {
-            "instruction": "{text}",
-            "inputs": {"text": f"t{i}"},
-            "outputs": "очень рад; да",
-            "meta": {"id": i, "mood": "good"},
-        }
-        for i in range(3)
-    ]
-    (tmp_path / "test.json").write_text(json.dumps({"data": items}), encoding="utf-8")
-    (tmp_path / "r.json").write_text(
-        json.dumps({"0": "очень рад да", "1": "рад", "2": "нет"}), encoding="utf-8"
-    )
-    outcome = score_file(tmp_path / "r.json", tmp_path / "test.json", tmp_path / "dataset.yaml")
-    metrics = outcome.json["metrics"]
-    assert metrics["em"]["value"] == pytest.approx(1 / 3), "without alternatives a semicolon is punctuation"
-    assert metrics["f1"]["value"] == metrics["f1.good"]["value"] == pytest.approx((1 + 0.5) / 3)
 
 
 def test_another_datasets_items_are_refused(variant: Path, tmp_path: Path) -> None:

@@ -333,11 +333,7 @@ def score_programs(
     census = count_completions(rows, problems)
     _refuse_gaps(problems, census, rows, items, partial=sandbox.partial, outputs=submission)
     jail = jails.described()
-    header: dict[str, Json] = {
-        "completions": census.sha256,
-        "data": sha256(items),
-        **jail,
-    }
+    header: dict[str, Json] = {"completions": census.sha256, "data": sha256(items), **jail}
     drawn: dict[str, Json] = {}
     (header if submission else drawn)["answers"] = WHOLE if submission else SHORTENED
     _seed_checks(problems, sandbox.judge_seed, header, drawn)

@@ -13,7 +13,7 @@ from merilo.answer_tables import ItemAnswer
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.errors import InputError, OutputError, argument
 from merilo.models.reply_answers import read_sheet
-from merilo.models.run_folder import RECORD_FILE, is_run, read_record
+from merilo.models.run_folder import is_run, read_record
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import stem_of
 
@@ -51,7 +51,7 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
         if (name := file.stem.lower()) in known:
             if (other := files.setdefault(name, file)) != file:
                 raise InputError(f"has answers to the same dataset as {other.name}", file=file)
-        elif file.name != RECORD_FILE:
+        elif not is_run(run):
             unknown.append(file.name)
     if not files:
         raise InputError(

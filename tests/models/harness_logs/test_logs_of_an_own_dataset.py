@@ -155,18 +155,3 @@ def test_a_comparison_names_a_cut_line_and_what_people_answered(place: Path) -> 
         people = merilo("compare", "people.csv", beside)
         assert people.status == 2
         assert "'merilo baseline people.csv' makes a baseline of them" in people.err
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("sums", "there is no dataset 'sums': did you mean sums.yaml?"),
-        ("sums.jsonl", "'merilo datasets new sums.jsonl' writes their declaration"),
-        ("sum.yaml", "sum.yaml: there is no such file"),
-    ],
-)
-def test_a_dataset_that_does_not_exist_is_answered_by_what_is_there(
-    place: Path, name: str, sentence: str
-) -> None:
-    done = merilo("score", "silent.jsonl", "--dataset", name)
-    assert (done.status, sentence in done.err) == (2, True), done.err

@@ -11,15 +11,19 @@ from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import nearest
 from merilo.models.backends.served_models import AnthropicChat, ChatCompletions, Completions
+from merilo.models.backends.servers import ServerBackend
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
 from merilo.settings import RunSettings
 
 __all__ = ["backend_names", "open_backend", "self_check"]
 
 
-_CHATS: Final = ("openai-chat-completions", "local-chat-completions")
-_CONTINUATIONS: Final = ("openai-completions", "local-completions")
-_NAMES: Final = (*_CHATS, *_CONTINUATIONS, "anthropic-chat", *LOCAL_BACKENDS)
+_SERVED: Final[Mapping[str, type[ServerBackend]]] = {
+    **dict.fromkeys(("openai-chat-completions", "local-chat-completions"), ChatCompletions),
+    **dict.fromkeys(("openai-completions", "local-completions"), Completions),
+    "anthropic-chat": AnthropicChat,
+}
+_NAMES: Final = (*_SERVED, *LOCAL_BACKENDS)
 
 #: lm-eval's other names.
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
@@ -58,13 +62,8 @@ def open_backend(
         # `merilo run` takes built-in respondents by the same option.
         ends = nearest(name, [*backend_names(), *BUILTIN_RESPONDENTS])
         raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
-    if known in LOCAL_BACKENDS:
-        return open_local_model(known, args)
-    if known in _CHATS:
-        return ChatCompletions(known, args, media)
-    if known in _CONTINUATIONS:
-        return Completions(known, args)
-    return AnthropicChat(args, media)
+    served = _SERVED.get(known)
+    return open_local_model(known, args) if served is None else served(known, args, media)
 
 
 def open_model(

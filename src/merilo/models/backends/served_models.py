@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import isfinite
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import AliasPath, BaseModel, Field
@@ -18,7 +16,6 @@ from merilo.models.asking import FINISHES, Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import AnthropicArguments, ChatArguments, CompletionArguments
 from merilo.models.backends.servers import (
     ANTHROPIC,
-    OPENAI,
     Count,
     OpenAIReply,
     OpenAIServer,
@@ -27,7 +24,6 @@ from merilo.models.backends.servers import (
     ServerReply,
     cut_at_stop,
     missing_models_extra,
-    server_address,
 )
 from merilo.strict_json import Json
 from merilo.wording import shortened
@@ -50,36 +46,24 @@ class ChatReply(OpenAIReply):
 
 
 class ChatCompletions(OpenAIServer):
-    """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
+    """A model behind a chat server of OpenAI's kind; a `ModelBackend`."""
 
-    Args:
-        name: `openai-chat-completions` or `local-chat-completions`.
-        arguments: the backend's arguments.
-        media: dataset -> the folder that the paths of its pictures are below.
+    _args: ChatArguments
+    _arguments, _form, _path = ChatArguments, ChatReply, "/chat/completions"
 
-    Raises:
-        UsageError: an argument has the wrong value.
-        MissingPartError: the extra `models` is not installed.
-    """
-
-    _form = ChatReply
-
-    def __init__(self, name: str, arguments: Mapping[str, str], media: Mapping[str, Path]) -> None:
-        of_openai = name == "openai-chat-completions"
-        args = self._args = ChatArguments.read(name, arguments, OPENAI.key)
+    def _configured(self) -> tuple[Abilities, dict[str, Json]]:
+        args, of_openai = self._args, self._of_vendor
         thinks = of_openai and bool(_THINKS.match(args.model))
         self._stops = not thinks
         self._sampling = not thinks if args.sampling is None else args.sampling
         self._tokens_field = "max_completion_tokens" if of_openai else "max_tokens"
-        self._extra: dict[str, Json] = {}
+        extra: dict[str, Json] = {}
         if args.reasoning_effort:
-            self._extra["reasoning_effort"] = args.reasoning_effort
+            extra["reasoning_effort"] = args.reasoning_effort
         if args.enable_thinking is not None:
-            self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
+            extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
         images = of_openai if args.images is None else args.images
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if images else ()))
-        url = server_address(args, OPENAI, "/chat/completions", own=of_openai)
-        super().__init__(name, abilities, args, vendor=OPENAI, url=url, media=media)
+        return Abilities(frozenset({"generate"}), frozenset({"image"} if images else ())), extra
 
     def _body(self, request: Request) -> dict[str, Json]:
         messages: list[Json] = [self._message(message, request.dataset) for message in request.messages]
@@ -117,33 +101,23 @@ class Message(ServerReply):
 
 
 class AnthropicChat(ServerBackend):
-    """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse a temperature.
+    """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse a temperature."""
 
-    Args:
-        arguments: the backend's arguments.
-        media: dataset -> the folder that the paths of its pictures are below.
+    _args: AnthropicArguments
+    _arguments, _form, _path, _vendor = AnthropicArguments, Message, "/v1/messages", ANTHROPIC
 
-    Raises:
-        UsageError: an argument has the wrong value.
-        MissingPartError: the extra `models` is not installed.
-    """
-
-    _form = Message
-
-    def __init__(self, arguments: Mapping[str, str], media: Mapping[str, Path]) -> None:
-        args = self._args = AnthropicArguments.read("anthropic-chat", arguments, ANTHROPIC.key)
-        self._extra: dict[str, Json] = {}
+    def _configured(self) -> tuple[Abilities, dict[str, Json]]:
+        args = self._args
+        extra: dict[str, Json] = {}
         self._budget = args.thinking if isinstance(args.thinking, int) else 0
         if isinstance(args.thinking, int):
-            self._extra["thinking"] = {"type": "enabled", "budget_tokens": args.thinking}
+            extra["thinking"] = {"type": "enabled", "budget_tokens": args.thinking}
         elif args.thinking is not None:
-            self._extra["thinking"] = {"type": args.thinking}
+            extra["thinking"] = {"type": args.thinking}
         if args.effort:
-            self._extra["output_config"] = {"effort": args.effort}
+            extra["output_config"] = {"effort": args.effort}
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
-        url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
-        super().__init__("anthropic-chat", abilities, args, vendor=ANTHROPIC, url=url, media=media)
+        return Abilities(frozenset({"generate"}), frozenset({"image"})), extra
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
@@ -197,26 +171,13 @@ class Completions(OpenAIServer):
     """A model that continues texts behind a server; a `ModelBackend`.
 
     Log-likelihoods are asked and read by lm-eval's class `local-completions`, which needs the model's tokenizer.
-
-    Args:
-        name: `local-completions` or `openai-completions`.
-        arguments: the backend's arguments.
-
-    Raises:
-        UsageError: an argument has the wrong value.
-        MissingPartError: the extra `models` is not installed.
     """
 
     _args: CompletionArguments
-    _form = Continuation
+    _arguments, _form, _path = CompletionArguments, Continuation, "/completions"
 
-    def __init__(self, name: str, arguments: Mapping[str, str]) -> None:
-        of_openai = name == "openai-completions"
-        args = self._args = CompletionArguments.read(name, arguments, OPENAI.key)
-        self._tokenizer_kind = args.tokenizer_backend or ("tiktoken" if of_openai else "huggingface")
-        url = server_address(args, OPENAI, "/completions", own=of_openai)
-        abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-        super().__init__(name, abilities, args, vendor=OPENAI, url=url, media={})
+    def _configured(self) -> tuple[Abilities, dict[str, Json]]:
+        return Abilities(frozenset({"generate", "loglikelihood"}), chat=False), {}
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -260,7 +221,8 @@ class Completions(OpenAIServer):
             "trust_remote_code",
             "use_fast_tokenizer",
         }
-        passed = {"base_url": self._url, "tokenizer_backend": self._tokenizer_kind}
+        kind = self._args.tokenizer_backend or ("tiktoken" if self._of_vendor else "huggingface")
+        passed = {"base_url": self._url, "tokenizer_backend": kind}
         try:
             from lm_eval.models.openai_completions import LocalCompletionsAPI  # noqa: PLC0415 - an extra
 

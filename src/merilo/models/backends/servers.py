@@ -216,36 +216,32 @@ class ServerBackend(ABC):
 
     Args:
         name: the backend's name.
-        abilities: what it can do.
-        args: its arguments.
-        vendor: whose SDK connects to it.
-        url: the address that requests are sent to.
+        arguments: its arguments.
         media: dataset -> the folder that the paths of its pictures are below.
 
     Raises:
+        UsageError: an argument has the wrong value.
         MissingPartError: the extra `models` is not installed.
     """
 
     batch_size = 1
+    _args: ServerArguments
+    _arguments: ClassVar[type[ServerArguments]]
     _form: ClassVar[type[ServerReply]]
+    _vendor: ClassVar[Vendor]
+    _path: ClassVar[str]
 
-    def __init__(
-        self,
-        name: str,
-        abilities: Abilities,
-        args: ServerArguments,
-        *,
-        vendor: Vendor,
-        url: str,
-        media: Mapping[str, Path],
-    ) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, str], media: Mapping[str, Path]) -> None:
+        vendor, self._of_vendor = self._vendor, not name.startswith("local-")
+        args = self._args = self._arguments.read(name, arguments, vendor.key)
+        url = server_address(args, vendor, self._path, own=self._of_vendor)
         try:
             self._sdk: Any = import_module(vendor.name)
         except ImportError as error:
             raise missing_models_extra(error, "a model behind a server") from error
-        self.name, self.model, self.abilities = name, args.model, abilities
-        self.concurrency = args.num_concurrent
-        self._vendor, self._address, self._media = vendor, without_secrets(url), media
+        self.name, self.model, self.concurrency = name, args.model, args.num_concurrent
+        self._address, self._media = without_secrets(url), media
+        self.abilities, self._extra = self._configured()
         parts = urlsplit(url)
         user, _, host = parts.netloc.rpartition("@")
         self._url = urlunsplit(parts._replace(netloc=host))
@@ -264,6 +260,10 @@ class ServerBackend(ABC):
             http_client=http,
             default_headers={"Authorization": f"Basic {basic}"} if user else None,
         )
+
+    @abstractmethod
+    def _configured(self) -> tuple[Abilities, dict[str, Json]]:
+        """Return what the arguments decide: what the backend can do, and fields of every body."""
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -415,6 +415,7 @@ class OpenAIServer(ServerBackend):
     """A backend with an API of OpenAI's kind."""
 
     _args: ChatArguments | CompletionArguments
+    _vendor = OPENAI
     _stops = _sampling = True
     _tokens_field = "max_tokens"
 
