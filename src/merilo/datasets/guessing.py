@@ -507,11 +507,8 @@ def _notes(
             "{n:# item has|# items have} no gold answer; people can answer them, but they are not scored",
             n=empty,
         )
-    if declared.answer.kind == "text":
-        yield from _notes_on_texts(table, columns, declared.answer, listed_in)
-
-
-def _notes_on_texts(table: _Table, columns: ItemColumns, answer: Answer, listed_in: str) -> Iterator[Text]:
+    if declared.answer.kind != "text":
+        return
     if listed_in:
         yield Text(
             "the questions list options {first} to {last}, but the gold answers are no letters: people answer with "
@@ -522,7 +519,7 @@ def _notes_on_texts(table: _Table, columns: ItemColumns, answer: Answer, listed_
         )
     golds = [str(value) for row in table.rows for value in gold_values(row, columns.gold, columns.gold_after)]
     for sign in "|;":
-        if answer.alternatives is None and sum(sign in gold for gold in golds) > len(golds) / 4:
+        if declared.answer.alternatives is None and sum(sign in gold for gold in golds) > len(golds) / 4:
             yield Text(
                 "gold answers such as {gold} count as one answer; if they are several right ones, add "
                 "'alternatives: \"{sign}\"' to the declaration's answer",

@@ -437,40 +437,22 @@ def test_items_of_a_known_dataset_may_name_its_prompts_by_number(tmp_path: Path)
     )
 
 
-def test_prompts_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
+def test_prompts_and_bare_forms_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
     (tmp_path / "dataset.yaml").write_text(
         "{name: own, title: Own, fields: [a, b], answer: {kind: integer}, metrics: [em], prompts_by: kind,"
-        " prompts: {sum: ['{a} + {b}'], product: ['{a} * {c}']}}",
+        " prompts: {sum: ['{a} + {b}'], product: ['{a} * {c}']}, bare: {sum: 'a = {a}', product: '{a} * {c}'}}",
         encoding="utf-8",
     )
     items = [v1(n, {"a": "1", "b": "2"}, instruction=0, kind=kind) for n, kind in [(1, "sum"), (2, "root")]]  # type: ignore[arg-type]
     written(tmp_path / "test.json", {"test": items})
     report = validate(tmp_path)
+    strange = "names {c}, which the inputs do not have"
     assert found(report) == [
-        ("dataset.yaml", "prompts.product[0]", "names {c}, which the inputs do not have"),
-        (
-            "test.json",
-            "data.test[1].instruction",
-            "meta must name one of the domains product, sum",
-        ),
+        ("dataset.yaml", "bare.product", strange),
+        ("dataset.yaml", "prompts.product[0]", strange),
+        ("test.json", "data.test[1].instruction", "meta must name one of the domains product, sum"),
     ]
     assert {note.path for note in report.notes} == {"prompts.sum", "prompts.product"}
-
-
-def test_a_bare_form_of_ones_own_may_leave_fields_out_but_names_no_others(tmp_path: Path) -> None:
-    (tmp_path / "dataset.yaml").write_text(
-        "{name: own, title: Own, fields: [a, b], answer: {kind: integer}, metrics: [em], prompts_by: kind,"
-        " bare: {sum: 'a = {a}', product: '{a} * {c}'}}",
-        encoding="utf-8",
-    )
-    items = [
-        v1(n, {"a": "1", "b": "2"}, instruction="{a} {b}", kind=kind)
-        for n, kind in [(1, "sum"), (2, "product")]
-    ]
-    written(tmp_path / "test.json", {"test": items})
-    assert found(validate(tmp_path)) == [
-        ("dataset.yaml", "bare.product", "names {c}, which the inputs do not have")
-    ]
 
 
 @pytest.mark.parametrize("ids", [("s1", "s2"), ("q/1", "07"), (5, 9)])
