@@ -19,7 +19,9 @@ record of a reply may have a `finish_reason`, and the `options` as the model saw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,9 +35,6 @@ from merilo.wording import listed
 _IDS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWERS: Final = ("answer", "outputs", "output", "response")
 _REPLY: Final = "reply"
-_SAMPLE: Final = "sample"
-_FINISH: Final = "finish_reason"
-_OPTIONS: Final = "options"
 
 #: The part of a file in which the name of the first record's answer stands.
 _HEAD: Final = 1 << 16
@@ -156,27 +155,16 @@ def item_answer(entry: Json, path: Path, row: int, *, replies: bool = False) -> 
     """
     if not isinstance(entry, dict):
         raise InputError("is not a record with an id and an answer", file=path, row=row)
-    name_of = {_bare(name): name for name in reversed(entry)}
-    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
-    item = entry[id_name] if id_name else None
-    meta = entry.get("meta")
-    if item is None and isinstance(meta, dict):
+    fields = _fields(tuple(entry), replies=replies)
+    item, answer, sample, finish, options = (None if name is None else entry[name] for name in fields)
+    if item is None and isinstance(meta := entry.get("meta"), dict):
         item = id_of(meta)
     if not isinstance(item, str | int) or isinstance(item, bool):
         raise InputError("has no 'id'", file=path, row=row)
-    if answer_name is None:
+    if fields.answer is None:
         raise InputError("has no 'answer'", file=path, row=row)
-    sample, finish, options = (
-        entry[name_of[name]] if name in name_of else None for name in (_SAMPLE, _FINISH, _OPTIONS)
-    )
-    return ItemAnswer(
-        row,
-        str(item),
-        entry[answer_name],
-        None if sample is None else str(sample),
-        None if finish is None else str(finish),
-        options,
-    )
+    sample, finish = (None if value is None else str(value) for value in (sample, finish))
+    return ItemAnswer(row, str(item), answer, sample, finish, options)
 
 
 def _of_table(path: Path, *, replies: bool) -> Iterator[ItemAnswer]:
@@ -188,35 +176,40 @@ def _of_table(path: Path, *, replies: bool) -> Iterator[ItemAnswer]:
         for row, item, answer in decided.drop_nulls().iter_rows():
             yield ItemAnswer(row, item, answer)
         return
-    name_of = {_bare(name): name for name in reversed(table.columns)}
-    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
-    if id_name is None or answer_name is None:
+    fields = _fields(tuple(table.columns), replies=replies)
+    if fields.item is None or fields.answer is None:
         raise OtherColumnsError(
             f"needs columns 'id' and 'answer'; it has {listed(table.columns)[:200]}", file=path, row=1
         )
-    samples, finishes, options = (
-        table[name_of[name]] if name in name_of else [None] * table.height
-        for name in (_SAMPLE, _FINISH, _OPTIONS)
-    )
-    rows = zip(table[id_name], table[answer_name], samples, finishes, options, strict=True)
-    for row, (item, answer, sample, finish, shown) in enumerate(rows, start=2):
+    rows = zip(*(repeat(None) if name is None else table[name] for name in fields), strict=False)
+    for row, (item, answer, sample, finish, options) in enumerate(rows, start=2):
         if item is None and answer is None:
             continue
         if item is None:
-            raise InputError("has an answer but no id", file=path, row=row, field=id_name)
+            raise InputError("has an answer but no id", file=path, row=row, field=fields.item)
         # An empty cell is an empty answer: the question was shown and left blank.
-        yield ItemAnswer(row, item, answer or "", sample, finish, shown)
+        yield ItemAnswer(row, item, answer or "", sample, finish, options)
+
+
+class _Fields(NamedTuple):
+    """The names of the fields of a record, or of the columns of a table."""
+
+    item: str | None
+    answer: str | None
+    sample: str | None
+    finish: str | None
+    options: str | None
+
+
+@lru_cache(256)  # the records of a file have few sets of names
+def _fields(names: tuple[str, ...], *, replies: bool) -> _Fields:
+    name_of = {_bare(name): name for name in reversed(names)}
+    answers = (_REPLY, *_ANSWERS) if replies else (*_ANSWERS, _REPLY)
+    known = (_IDS, answers, ("sample",), ("finish_reason",), ("options",))
+    return _Fields(*(next((name_of[name] for name in names if name in name_of), None) for names in known))
 
 
 def _bare(name: str) -> str:
     """Return a column's name in lower case without a platform's prefix."""
     name = name.lower()
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
-
-
-def _names(*, replies: bool) -> tuple[str, ...]:
-    return (_REPLY, *_ANSWERS) if replies else (*_ANSWERS, _REPLY)
-
-
-def _first(name_of: Mapping[str, str], wanted: tuple[str, ...]) -> str | None:
-    return next((name_of[name] for name in wanted if name in name_of), None)
