@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Final
 
 from merilo.cli.output import deliver, number, say
 from merilo.estimate import Estimate
-from merilo.metrics.metric import Judgement, Score
-from merilo.metrics.scoring import Scores
-from merilo.models.asking import Request
 from merilo.records import Span
 from merilo.reports.table import Cell, Section, Table
-from merilo.runs.model_run import RunPlan, rendered
-from merilo.runs.run_explanation import AnswerExplanation
-from merilo.runs.scores import DatasetRun, RunResult
 from merilo.strict_json import Json
-from merilo.submissions.evaluation import DatasetResult, SubmissionResult
 from merilo.wording import counted_noun, listed, shortened
 
 if TYPE_CHECKING:
+    # Each command needs one of these, and runs load much.
     from merilo.cli.output import Part
+    from merilo.metrics.metric import Judgement, Score
+    from merilo.metrics.scoring import Scores
+    from merilo.models.asking import Request
+    from merilo.runs.model_run import RunPlan
+    from merilo.runs.run_explanation import AnswerExplanation
+    from merilo.runs.scores import DatasetRun, RunResult
+    from merilo.submissions.evaluation import DatasetResult, SubmissionResult
 
 #: Extra metrics shown for a dataset without main ones; the JSON holds all.
 _SHOWN_EXTRA: Final = 15
@@ -143,6 +144,8 @@ def plan_parts(plan: RunPlan) -> Iterator[Part]:
 
 
 def _prompt(request: Request) -> str:
+    from merilo.runs.model_run import rendered  # noqa: PLC0415 - as above
+
     content = rendered(request)
     lines = [f"[{message.role}]\n{message.text}" for message in request.messages] or [request.prompt]
     if request.choices:
