@@ -6,7 +6,6 @@ in one study that was taken from its dataset to `hb/`.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import shutil
@@ -21,6 +20,7 @@ import pytest
 from command import merilo
 from guide_study import ASKED, AUTHORS, DOMAINS, GuideStudy, guide_study
 from guide_study import MINE_TEXT as MINE
+from hb_notebook import run_notebook
 
 import merilo as merilo_library
 from merilo.baselines.row import Margin
@@ -261,13 +261,7 @@ def test_hb_has_exactly_the_files_that_the_documentation_names(run: GuideStudy) 
 
 
 def test_the_notebook_runs_from_its_first_cell_to_its_last(run: GuideStudy) -> None:
-    book = run.json("hb/hb.ipynb")
-    with contextlib.chdir(run.hb):
-        room: dict[str, object] = {}
-        for cell in book["cells"]:
-            if cell["cell_type"] == "code":
-                exec("".join(cell["source"]), room)
-    assert room["differences"] == []
+    assert run_notebook(run.hb)["differences"] == []
 
 
 def test_the_report_shows_both_groups_and_what_they_were_asked(run: GuideStudy) -> None:

@@ -107,23 +107,18 @@ def test_columns_of_other_names_are_named(frame: pl.DataFrame) -> None:
         match=r"no column is plainly the annotator \(columns: sentence, who, said\): name it with annotator",
     ):
         merilo.read_responses(renamed, item="sentence")
-
-
-def test_missing_values_of_pandas_are_no_answers() -> None:
-    table = pd.DataFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": ["x", None, float("nan")]})
-    read = merilo.read_responses(table)
+    with pytest.raises(merilo.UsageError, match="takes files or tables of pandas or Polars, not int"):
+        merilo.read_responses([1, 2])
+    missing = pd.DataFrame({"task": [1, 1, 2], "worker": [*"aba"], "label": ["x", None, float("nan")]})
+    read = merilo.read_responses(missing)
     assert (read.table.height, read.dropped) == (1, {"empty_answer": 2})
+    assert set(merilo.read_responses(frame, recode={"yes": "YES"}).table["answer"]) == {"YES", "no"}
 
 
 def test_labels_of_the_dataset_are_used_though_responses_were_read_before(tmp_path: Path) -> None:
     table = pl.DataFrame({"task": [1, 1, 1], "worker": [*"abc"], "label": ["true", "true", "false"]})
     made = merilo.baseline(merilo.read_responses(table), dataset="rwsd", min_votes=2)
     assert made.consensus["label"].to_list() == ["Да"]
-
-
-def test_answers_are_replaced_by_a_mapping(frame: pl.DataFrame) -> None:
-    read = merilo.read_responses(frame, recode={"yes": "YES"})
-    assert set(read.table["answer"]) == {"YES", "no"}
 
 
 def test_the_table_and_the_page_of_a_notebook_show_the_metric(frame: pl.DataFrame, capsys) -> None:
@@ -162,11 +157,6 @@ def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: P
         paths[-1].write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
     found = merilo.compare(tmp_path / "baseline", *paths)
     assert [(row.model, row.score.value) for row in found.rows[::2]] == [("model", 1.0), ("model (2)", 0.875)]
-
-
-def test_a_source_that_is_neither_file_nor_table_is_named_by_its_type() -> None:
-    with pytest.raises(merilo.UsageError, match="takes files or tables of pandas or Polars, not int"):
-        merilo.read_responses([1, 2])
 
 
 def test_integer_labels_stay_integers_beside_ties() -> None:

@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from command import merilo
 from compared_pools import answers, asked, pools
 from compared_study import guesses, model, study
 from hostile_text import HOSTILE
+from parsed_page import ParsedPage
 
 from merilo import compare, leaderboard
 from merilo.errors import OutputError
@@ -107,24 +107,6 @@ def test_the_margin_of_a_frozen_plan_beside_the_gold_is_planned(tmp_path: Path) 
         assert "margin planned on 2026-01-02" in row["sentence"]
 
 
-class Page(HTMLParser):
-    """The tags of a page, its attributes, and its texts."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.texts: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= dict(attrs).keys()
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-
 def test_no_name_of_a_model_or_dataset_runs_as_script(work: Path, board: Path, tmp_path: Path) -> None:
     texts = [one for one in HOSTILE if one.isprintable()]
     run = asked(work, "random", "bps,lcs", "run-hostile")
@@ -141,13 +123,13 @@ def test_no_name_of_a_model_or_dataset_runs_as_script(work: Path, board: Path, t
     leaderboard(answered, baselines=tmp_path / "all", out=tmp_path / "datasets")
     plain = (board / "index.html").read_text(encoding="utf-8")
     assert "http" not in plain.replace("http-equiv", "")
-    known = Page(plain)
+    known = ParsedPage(plain)
     for folder, shown in (("models", texts), ("datasets", [name, "<b onclick=alert(1)>"])):
         html = (tmp_path / folder / "index.html").read_text(encoding="utf-8")
-        page = Page(html)
+        page = ParsedPage(html)
         assert page.tags <= known.tags | {"svg", "line", "circle", "rect"}
         assert page.attributes <= known.attributes
-        assert all(text in "".join(page.texts) for text in shown)
+        assert all(text in page.text for text in shown)
 
 
 def test_another_page_is_not_replaced_and_a_folder_without_baselines_is_refused(

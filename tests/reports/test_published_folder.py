@@ -1,6 +1,5 @@
 """The folder hb/ holds what a published baseline hands in, and every value follows from its raw answers."""
 
-import contextlib
 import json
 import re
 import shutil
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from command import merilo as command
 from every import every
+from hb_notebook import run_notebook
 
 import merilo
 from merilo.baselines.published_folder import Discrepancy
@@ -218,7 +218,7 @@ def test_every_kind_of_pool_is_written_and_verified(kind: str, tmp_path: Path) -
     given, folder = dict(KINDS[kind]), tmp_path / kind
     saved(folder, given.pop("table", None), **given)
     assert merilo.verify(folder) == []
-    run_code(folder)
+    run_notebook(folder)
     if "gold" in given and given["gold"] is None:
         assert json.loads((folder / "baseline.json").read_text())["gold"] is None
         assert "The gold answers are closed or unknown" in (folder / "README.md").read_text()
@@ -228,34 +228,19 @@ def test_every_kind_of_pool_is_written_and_verified(kind: str, tmp_path: Path) -
 
 @pytest.mark.thorough
 def test_models_and_a_dataset_of_ones_own_are_included(tmp_path: Path) -> None:
-    declaration = tmp_path / "mine.yaml"
-    declaration.write_text(
-        "name: mine\ntitle: Mine\nfields: [question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
-    )
-    gold = pl.DataFrame(
-        {"question": list(GOLD), "gold": list(GOLD.values()), "id": [str(n) for n in range(8)]}
-    )
-    model = tmp_path / "some-model.jsonl"
+    declaration, model, hb = tmp_path / "mine.yaml", tmp_path / "some-model.jsonl", tmp_path / "hb"
+    answer = "answer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
+    declaration.write_text(f"name: mine\ntitle: Mine\nfields: [question]\n{answer}")
+    gold = pl.DataFrame({"question": [*GOLD], "gold": [*GOLD.values()], "id": [str(n) for n in range(8)]})
     model.write_text("".join(json.dumps({"id": str(n), "answer": "A"}) + "\n" for n in range(8)))
     responses = merilo.read_responses(study(), **OPTIONS)
-    merilo.baseline(responses, dataset=str(declaration), gold=gold, models=[model]).save(tmp_path / "hb")
-    assert (tmp_path / "hb" / "raw" / "models" / "1" / "some-model.jsonl").read_bytes() == model.read_bytes()
-    assert (tmp_path / "hb" / "raw" / "dataset.yaml").exists()
-    assert merilo.verify(tmp_path / "hb") == []
-    assert "some-model" in (tmp_path / "hb" / "report.html").read_text()
-    for name, data in contents(tmp_path / "hb").items():
-        assert str(tmp_path).encode() not in data, name
-    run_code(tmp_path / "hb")
-
-
-def run_code(folder: Path) -> None:
-    """Run the cells of the notebook in this process, which takes a fraction of the time of a kernel."""
-    book = json.loads((folder / "hb.ipynb").read_text(encoding="utf-8"))
-    with contextlib.chdir(folder):
-        defined: dict[str, object] = {}
-        for cell in book["cells"]:
-            if cell["cell_type"] == "code":
-                exec("".join(cell["source"]), defined)
+    merilo.baseline(responses, dataset=str(declaration), gold=gold, models=[model]).save(hb)
+    assert (hb / "raw" / "models" / "1" / "some-model.jsonl").read_bytes() == model.read_bytes()
+    assert (hb / "raw" / "dataset.yaml").exists()
+    assert merilo.verify(hb) == []
+    assert "some-model" in (hb / "report.html").read_text()
+    assert [name for name, data in contents(hb).items() if str(tmp_path).encode() in data] == []
+    run_notebook(hb)
 
 
 #: Runs the code of a notebook where only merilo and what it needs can be imported.
@@ -263,24 +248,18 @@ ALONE = """
 import json, re, sys
 from importlib import metadata
 
-needed, todo = set(), ["merilo"]
+
+def name_of(text):
+    return re.match(r"[\\w.-]+", text)[0].lower().replace("_", "-")
+
+
+installed, needed, todo = {name_of(each.name) for each in metadata.distributions()}, set(), {"merilo"}
 while todo:
-    name = todo.pop()
-    if name in needed:
-        continue
-    needed.add(name)
-    for one in metadata.requires(name) or ():
-        if "extra ==" not in one:
-            own = re.match(r"[\\w.-]+", one)[0].lower().replace("_", "-")
-            try:
-                metadata.distribution(own)
-            except metadata.PackageNotFoundError:
-                continue  # for other systems
-            todo.append(own)
-allowed = {"merilo"} | {
-    top for top, owners in metadata.packages_distributions().items()
-    if {one.lower().replace("_", "-") for one in owners} & needed
-}
+    needed |= todo
+    lines = [line for name in todo for line in metadata.requires(name) or () if "extra ==" not in line]
+    todo = ({*map(name_of, lines)} & installed) - needed
+owners = metadata.packages_distributions().items()
+allowed = {"merilo", *(top for top, names in owners if {*map(name_of, names)} & needed)}
 
 
 class OnlyMerilo:
