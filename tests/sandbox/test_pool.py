@@ -102,37 +102,21 @@ def test_every_program_comes_back_once(workers: int) -> None:
     assert all(execution.texts == (str(int(execution.id) ** 2),) for execution in executions)
 
 
-def test_programs_are_taken_only_as_fast_as_workers_take_them(pool: Pool) -> None:
+def test_a_run_takes_programs_as_fast_as_workers_do_and_leaves_a_pool_that_works(pool: Pool) -> None:
     taken = []
 
     def programs():
         for number in range(50):
             taken.append(number)
-            yield asked("1", str(number))
+            yield asked("__import__('time').sleep(9)" if number else "1", str(number))
 
     run = pool.run(programs())
-    next(run)
+    assert next(run).id == "0"
     assert len(taken) <= 4
-    run.close()
-
-
-def test_a_run_that_is_left_early_leaves_a_pool_that_works(pool: Pool) -> None:
-    run = pool.run([asked("1", "first"), *[asked("__import__('time').sleep(9)", str(n)) for n in range(3)]])
-    assert next(run).id == "first"
-    run.close()
-    assert is_healthy(pool)
-
-
-def test_a_pool_runs_one_job_at_a_time(pool: Pool) -> None:
-    run = pool.run([asked("1"), asked("2"), asked("3")])
-    next(run)
     with pytest.raises(UsageError, match="already"):
         next(pool.run([asked("4")]))
     run.close()
-
-
-def test_an_argument_that_is_no_plain_value_is_refused_with_the_programs_name(pool: Pool) -> None:
-    with pytest.raises(UsageError, match="program 'odd'"):
+    with pytest.raises(UsageError, match="program 'odd'"):  # an argument that is no plain value
         list(pool.run([Program("odd", "", "f", ({"x": object()},))]))
     assert is_healthy(pool)
 

@@ -68,7 +68,7 @@ def test_what_the_worker_rehearses_leaves_nothing_to_programs(pool: Pool) -> Non
 def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
     pool: Pool, roomy_pool: Pool
 ) -> None:
-    seeded = "import random\ndef attack():\n    return random.random()"
+    seeded = "import random\ndef attack():\n    return random.random(), list({'a', 'b', 'c', 'd'})"
     programs = [Program(str(seed), seeded, "attack", ({},), seed=seed) for seed in (0, 1, 0, 1)]
     texts = [execution.texts for execution in sorted(pool.run(programs), key=lambda one: one.id)]
     assert texts[0] == texts[1] != texts[2] == texts[3]
