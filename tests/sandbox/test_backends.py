@@ -242,17 +242,6 @@ def on_path(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_docker_whose_engine_does_not_answer_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_path(tmp_path, "docker", "exit 1")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingPartError, match="engine does not answer"):
-        Docker("python:3.12-slim")
-    with pytest.raises(MissingPartError, match="install bubblewrap, or Docker"):
-        backend()
-
-
 def test_a_device_that_is_a_mere_file_is_handed_to_no_jail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,9 +252,23 @@ def test_a_device_that_is_a_mere_file_is_handed_to_no_jail(
         Bubblewrap(interpreter())
 
 
-def test_docker_is_taken_where_bubblewrap_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(tmp_path, "docker", "echo 27.0")
+def test_without_bubblewrap_docker_is_taken_and_without_both_only_the_full_spelling_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("auto", "bubblewrap", "docker"):
+        with pytest.raises(MissingPartError):
+            backend(name)
+    for name in ("none", "unsafe", "no-sandbox"):
+        with pytest.raises(UsageError):
+            backend(name)
+    assert isinstance(backend(unsafe_no_sandbox=True), NoJail)
+    on_path(tmp_path, "docker", "exit 1")
+    with pytest.raises(MissingPartError, match="engine does not answer"):
+        Docker("python:3.12-slim")
+    with pytest.raises(MissingPartError, match="install bubblewrap, or Docker"):
+        backend()
+    on_path(tmp_path, "docker", "echo 27.0")
     chosen = backend(python="3.11")
     start = chosen.start(0, Limits())
     assert chosen.name == "docker"
@@ -276,22 +279,14 @@ def test_docker_is_taken_where_bubblewrap_is_missing(tmp_path: Path, monkeypatch
         backend("docker", python="/usr/bin/python3")
 
 
-def test_only_the_full_spelling_runs_without_a_jail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for name in ("auto", "bubblewrap", "docker"):
-        with pytest.raises(MissingPartError):
-            backend(name)
-    for name in ("none", "unsafe", "no-sandbox"):
-        with pytest.raises(UsageError):
-            backend(name)
-    assert isinstance(backend(unsafe_no_sandbox=True), NoJail)
-
-
 def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
     own = interpreter()
     minor = ".".join(own.version.split(".")[:2])
     assert interpreter(minor).version.startswith(minor)
     assert interpreter(str(own.executable)).version == own.version
+    # A virtual environment stands for the Python below it.
+    assert own.executable == own.executable.resolve()
+    assert sys.prefix == sys.base_prefix or not own.executable.is_relative_to(sys.prefix)
     on_path(tmp_path, "python", "echo hello")
     for wrong, sentence in (
         ("3.8", r"3\.9 to 3\.14"), ("2.7", r"3\.9 to 3\.14"), ("4.0", r"3\.9 to 3\.14"),
@@ -329,27 +324,12 @@ def test_what_is_loaded_into_every_process_here_opens_no_folder_to_programs(
     assert home not in interpreter(str(tmp_path / "python")).needs
 
 
-def test_a_place_for_pythons_that_cannot_be_looked_into_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYENV_ROOT", "/" + "x" * 5000)
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 on this machine"):
-        interpreter("3.12.99")
-
-
-def test_a_virtual_environment_stands_for_the_python_below_it() -> None:
-    own = interpreter()
-    assert own.executable == own.executable.resolve()
-    if sys.prefix != sys.base_prefix:
-        assert not own.executable.is_relative_to(sys.prefix)
-
-
 def test_where_only_the_python_is_missing_nothing_is_said_about_jails(tmp_path, monkeypatch) -> None:
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        pytest.skip("bubblewrap is not installed")
-    (tmp_path / "bwrap").symlink_to(bwrap)
+    jail_or_skip()
+    (tmp_path / "bwrap").symlink_to(shutil.which("bwrap"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        MissingPartError, match=r"^python: there is no Python 3\.12\.99 on this machine"
-    ) as caught:
+    monkeypatch.setenv("PYENV_ROOT", "/" + "x" * 5000)  # a place for Pythons that cannot be looked into
+    sentence = r"^python: there is no Python 3\.12\.99 on this machine"
+    with pytest.raises(MissingPartError, match=sentence) as caught:
         backend("auto", python="3.12.99")
     assert "jail" not in str(caught.value)

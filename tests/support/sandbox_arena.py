@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import selectors
 import shutil
 import signal
 import socket
@@ -143,35 +144,31 @@ class Arena:
             listener.listen()
             self._listeners.append(listener)
         os.close(inside)
-        self._threads = [threading.Thread(target=self._listen, args=(one,)) for one in self._listeners]
-        for thread in self._threads:
-            thread.start()
+        self._over, over = socket.socketpair()
+        self._listeners.append(over)
+        self._thread = threading.Thread(target=self._listen, args=(over,))
+        self._thread.start()
 
-    def _listen(self, listener: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+    def _listen(self, over: socket.socket) -> None:
+        with selectors.DefaultSelector() as selector:
+            for listener in self._listeners:
+                selector.register(listener, selectors.EVENT_READ)
             while True:
-                if listener.type == socket.SOCK_DGRAM:
-                    message = listener.recv(100)
-                    if message == b"end":
+                for listener in [key.fileobj for key, _ in selector.select()]:
+                    if listener is over:
                         return
-                    self.heard.append(message)
-                    continue
-                connection, _ = listener.accept()
-                with connection:
-                    self.heard.append(connection.recv(4096))
-                    connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + self.secret.encode())
+                    if listener.type == socket.SOCK_DGRAM:
+                        self.heard.append(listener.recv(100))
+                        continue
+                    with contextlib.suppress(OSError), listener.accept()[0] as connection:
+                        self.heard.append(connection.recv(4096))
+                        connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + self.secret.encode())
 
     def close(self) -> None:
         self._ending.close()
-        for listener in self._listeners:
-            if listener.type == socket.SOCK_DGRAM:
-                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-                    client.sendto(b"end", listener.getsockname())
-            else:
-                listener.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(timeout=10)
-        for listener in self._listeners:
+        self._over.send(b"x")
+        self._thread.join(timeout=10)
+        for listener in (*self._listeners, self._over):
             listener.close()
         for pid in self.strangers():
             with contextlib.suppress(ProcessLookupError):
