@@ -328,6 +328,7 @@ REFUSED = [
     )),
     *((f"{option} c.jsonl/x/y", "c.jsonl is not a folder)") for option in ("--out", "--json", "--outputs")),
     *((f"{option} packages", "packages: is a folder; name a file") for option in ("--json", "--outputs")),
+    ("-", "standard input cannot be used"),
     ("--out packages", "score.json: exists already, and without a verdicts.jsonl beside it"),
 ]  # fmt: skip
 
@@ -344,20 +345,14 @@ def test_what_cannot_be_done_is_one_sentence_and_changes_no_file(
     checks = write_lines(tmp_path / "HumanEval.jsonl", check_row(1), check_row(2))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     problems = checks.name if "seed" in words else "problems.json"
-    done = score(Path("c.jsonl"), Path(problems), *(words.split(" ") if "=" not in words else [words]))
+    options = [words] if "=" in words else words.split(" ")
+    done = (
+        score(Path("-"), Path(problems)) if words == "-" else score(Path("c.jsonl"), Path(problems), *options)
+    )
     assert done.status == 2
     assert sentence in done.complaint
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     assert not (tmp_path / "out").exists()
-
-
-def test_standard_input_is_refused_and_an_empty_folder_of_packages_taken(tmp_path, data):
-    done = score(Path("-"), data)
-    assert (done.status, "standard input cannot be used" in done.complaint) == (2, True)
-    packages, out = tmp_path / "packages", tmp_path / "out"
-    packages.mkdir()
-    words = ("--packages", packages, "--out", out, "--json", out / "score.json")
-    assert scored(tmp_path, data, generations(1, 1, 1), *words).status == 0
 
 
 def test_without_a_jail_programs_run_only_when_the_danger_is_spelt_out(tmp_path, data, monkeypatch):
@@ -403,7 +398,10 @@ def test_a_folder_of_another_job_is_refused(tmp_path, data, what, words):
 
 
 def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_asked(tmp_path, data):
-    out = tmp_path / "out"
+    out, packages = tmp_path / "out", tmp_path / "packages"
+    packages.mkdir()  # an empty one is taken, and the score may be named twice
+    words = ("--packages", packages, "--out", tmp_path / "other", "--json", tmp_path / "other" / "score.json")
+    assert scored(tmp_path, data, generations(1, 1, 1), *words).status == 0
     for words in ([], ["--python", interpreter().executable], ["--backend", "bubblewrap"]):
         done = scored(tmp_path, data, generations(1, 1, 1), *words, "--out", out, "--json", "-")
         jail = done.json["provenance"]["parameters"]["jail"]
