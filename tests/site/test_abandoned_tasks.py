@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from site_in_process import (
+    SetClock,
     answer_on,
     form_in,
     from_elsewhere,
@@ -26,20 +27,10 @@ from merilo.people.controls import judged_annotators
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_steps import return_overdue
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
-from merilo.site.journal import ServerClock
 from merilo.site.served_study import STOP_AFTER
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-
-
-class SetClock(ServerClock):
-    """A clock that a test sets forward."""
-
-    ahead = 0
-
-    def now(self) -> int:
-        return super().now() + self.ahead
 
 
 def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_taken(
@@ -57,7 +48,7 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
         assert any(f'href="{path}task"' in page for page in waiting.values()), (
             "somebody waits for the tasks of others"
         )
-        clock.ahead += 31 * 60 * 1000
+        clock.milliseconds += 31 * 60 * 1000
         return_overdue(only_state(site), clock.now())
         for n in waiting:
             answer_on(browsers[n], path, browsers[n].get(f"{path}task").text, known)
@@ -97,7 +88,7 @@ def opposite(known: dict[str, str]) -> dict[str, str]:
 
 def overdue(site: AnnotationSite, clock: SetClock, minutes: int = 31) -> None:
     """Let time pass in which nobody does anything, until the server looks for tasks without answers."""
-    clock.ahead += minutes * 60 * 1000
+    clock.milliseconds += minutes * 60 * 1000
     return_overdue(only_state(site), clock.now())
 
 

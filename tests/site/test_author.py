@@ -231,6 +231,7 @@ def test_a_person_is_excluded_reinstated_and_erased(client: TestClient, site: An
     page = post(client, f"{people}/erase", sure="1")
     assert name not in page.text
     assert post(client, f"{people}/erase", sure="1").status_code == 404
+    assert 'name="task"' not in browser.get(f"/s/{study_of(site).key}/task").text, "the cookie opens nothing"
     log = csv.DictReader(io.StringIO(client.get(f"{home(site)}log.csv").text))
     assert [row["what"] for row in log] == ["erased", "downloaded"]
 

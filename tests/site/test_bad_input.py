@@ -12,11 +12,11 @@ import httpx
 import pytest
 from command import merilo
 from every import every
-from site_in_process import agree, form_in, hidden, opened_site, to_first_task, visiting
+from site_in_process import SetClock, agree, form_in, hidden, opened_site, to_first_task, visiting
 from site_process import served_site
 from sqlalchemy import text
 
-from merilo.site.journal import Journal, ServerClock
+from merilo.site.journal import Journal
 from merilo.site.serving import invite_to_site, read_site
 from merilo.studies.study_folder import StudyFolder
 
@@ -98,17 +98,6 @@ def test_a_study_or_database_that_cannot_be_served_is_refused_and_not_changed(
 
 def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None:
     assert "cannot be read" in refused(frozen(), "--database", "sqlite:////proc/site.db")
-
-
-class SetClock(ServerClock):
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.milliseconds = super().now()
-
-    def now(self) -> int:
-        return self.milliseconds
 
 
 def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: Frozen) -> None:

@@ -8,6 +8,7 @@ import pytest
 from described_requests import FORMS, PARAMETERS, description
 from site_in_process import opened_site
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 import merilo.site
 from merilo.site.app import make_app
@@ -43,3 +44,8 @@ def test_every_field_that_the_site_reads_is_described() -> None:
     parameters = {*got, *re.findall(r'"(\w+)" in (?:asked|request\.query_params)', source)}
     assert len(parameters) > 5
     assert parameters <= {name for names in PARAMETERS.values() for name in names}
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/redoc"])
+def test_the_description_is_not_served(app: Starlette, path: str) -> None:
+    assert TestClient(app).get(path).status_code == 404

@@ -145,15 +145,14 @@ def test_a_restored_backup_gives_nobody_the_place_of_somebody_who_came_later(
 def test_erased_text_is_in_no_file_also_while_a_reader_holds_the_log_and_in_no_backup(
     frozen: Frozen, tmp_path: Path
 ) -> None:
-    folder, secret = frozen("chegeka"), "тайна-9431"
+    folder, (secret, remark, reason) = frozen("chegeka"), ("тайна-9431", "замечание-9432", "причина-9433")
     with opened_site(folder) as site, visiting(site) as client:
         path = site.studies[0].path
         page = to_first_task(client, path, "w-secret-id")
-        client.post(
-            f"{path}task",
-            data=form_in(page, secret),
-        )
+        client.post(f"{path}task", data=form_in(page, secret, comment=remark))
         (person,) = only_state(site).people.values()
+        AuthorActions(only_state(site), 8, "author").exclude(person.pseudonym, reason)
+        site.journal.append(only_state(site).unwritten())
         with closing(sqlite3.connect(folder.path / "site.db")) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchone()
@@ -163,7 +162,7 @@ def test_erased_text_is_in_no_file_also_while_a_reader_holds_the_log_and_in_no_b
         site.journal.append([LogEntry("", [Event(9, "setting", facts={"name": "x", "value": "y"})])])
         content = b"".join(file.read_bytes() for file in folder.path.glob("site.db*"))
     back_up_site(folder.path, tmp_path / "copy.db")
-    for text in (secret, "w-secret-id", person.id, person.pseudonym):
+    for text in (secret, remark, reason, "w-secret-id", person.id, person.pseudonym):
         assert text.encode() not in content + (tmp_path / "copy.db").read_bytes()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx
@@ -17,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, UsageError
-from merilo.site.journal import Event, Journal, LogEntry, ServerClock, database_url
+from merilo.site.journal import Event, Journal, LogEntry, ServerClock, Writer, database_url
 from merilo.site.serving import exclude_from_site, read_site
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
@@ -27,7 +29,7 @@ Frozen = Callable[..., StudyFolder]
 EVENTS = [
     Event(5, "came", "p1", facts={"a": 1}),
     Event(6, "given", "p1", 3),
-    Event(7, "answered", "p1", 3, '{"answer":"1"}'),
+    Event(7, "answered", "p1", 3, {"answer": "1"}),
 ]
 
 
@@ -172,6 +174,37 @@ def test_an_answer_that_cannot_be_written_is_not_taken_and_people_go_on_afterwar
         study = site.studies[0]
         (person,) = State(study, site.journal.events(study.key)).people.values()
         assert [held.answer for held in person.tasks.values() if held.state == "answered"] == ["1"]
+
+
+def test_what_was_decided_on_an_event_that_was_not_written_fails_with_it() -> None:
+    written: list[str] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    class Disk:
+        def append(self, entries: Sequence[LogEntry]) -> None:
+            if not begun.is_set():
+                begun.set()
+                goes_on.wait(30)
+                raise OSError("full")
+            written.extend(entry.study for entry in entries)
+
+    async def requests() -> list[object]:
+        read_again: list[bool] = []
+        writer = Writer(Disk(), lambda: read_again.append(True))  # type: ignore[arg-type]
+        first = asyncio.create_task(writer.write([LogEntry("first")]))
+        await asyncio.to_thread(begun.wait, 30)
+        others = [asyncio.create_task(writer.write(entries)) for entries in ([LogEntry("second")], [])]
+        await asyncio.sleep(0)
+        goes_on.set()
+        told = await asyncio.gather(first, *others, return_exceptions=True)
+        await asyncio.gather(writer.write([LogEntry("third")]), writer.write([LogEntry("fourth")]))
+        await writer.close()
+        assert read_again == [True]
+        return told
+
+    told = asyncio.run(requests())
+    assert [str(error) for error in told] == ["full"] + ["an earlier event could not be written"] * 2
+    assert written == ["third", "fourth"]
 
 
 def test_the_clock_never_starts_before_what_is_stored(journal: Journal) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 from command import merilo
-from site_in_process import form_in, hidden
+from site_in_process import agree, form_in, hidden
 from site_process import running_site
 
 from merilo.site.served_study import ServedStudy
@@ -22,8 +22,7 @@ def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
         client = httpx.Client(follow_redirects=True, timeout=30)
         path = paths["people"]
         page = client.get(f"{address}{path}?worker_id=1").text
-        for step in ("consent", "instruction"):
-            page = client.post(f"{address}{path}{step}", data={"token": hidden(page, "token")}).text
+        page = agree(client, f"{address}{path}", page)
         sent = form_in(page)
         page = client.post(f"{address}{path}task", data=sent).text
         assert ">Задание 2</h1>" in page

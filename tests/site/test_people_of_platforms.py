@@ -11,7 +11,17 @@ from pathlib import Path
 import httpx
 import pytest
 from command import done, merilo
-from site_in_process import from_elsewhere, hidden, only_state, opened_site, visiting, with_rules
+from site_in_process import (
+    agree,
+    answer_on,
+    form_in,
+    from_elsewhere,
+    hidden,
+    only_state,
+    opened_site,
+    visiting,
+    with_rules,
+)
 from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
@@ -66,21 +76,10 @@ def sent(client: httpx.Client, path: str, page: str, **form: str) -> str:
 
 def trained(client: httpx.Client, path: str, page: str, answers: dict[str, str]) -> str:
     """Agree, read the instruction, answer the training; the page that follows."""
-    page = sent(client, f"{path}consent", page)
-    page = sent(client, f"{path}instruction", page)
+    page = agree(client, path, page)
     while f'action="{path}training"' in page:
-        task = hidden(page, "task")
-        sent(client, f"{path}training", page, task=task, answer=answers[task])
+        client.post(f"{path}training", data=form_in(page, answers[hidden(page, "task")]))
         page = client.get(path).text
-    return page
-
-
-def worked(client: httpx.Client, path: str, page: str, answers: dict[str, str], most: int = 100) -> str:
-    """Answer until there is no task, or so many; the page that follows."""
-    while 'name="task"' in page and most:
-        most -= 1
-        task = hidden(page, "task")
-        page = sent(client, f"{path}task", page, task=task, answer=answers.get(task, "1"))
     return page
 
 
@@ -99,7 +98,7 @@ def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, da
             assert "Всё же участвовать" in page
         else:
             page = trained(client, study.path, page, wrong if fate == "screened_out" else known)
-            page = worked(client, study.path, page, wrong if fate == "stopped" else known)
+            page = answer_on(client, study.path, page, wrong if fate == "stopped" else known)
         assert f'href="https://app.prolific.com/submissions/complete?cc={CODES[fate]}"' in page
         assert not [code for code in CODES.values() if code != CODES[fate] and code in page]
         (row,) = only_state(site).people.values()
@@ -115,8 +114,8 @@ def test_whoever_ends_before_the_plans_number_of_answers_has_no_complete_part(pa
         for name in ("a", "b", "c", "expired"):
             client = from_elsewhere(visitor, "127.0.0.1")
             page = trained(client, study.path, arrived(client, study.path, name), known)
-            page = worked(client, study.path, page, known, 3 if name == "expired" else 100)
-        with_rules(site, time_limit=1.0)
+            page = answer_on(client, study.path, page, known, 3 if name == "expired" else 100)
+        with_rules(site, time_limit=1.0, every=0)
         for task in (person := only_state(site).person_from("prolific", "expired")).order:  # type: ignore[union-attr]
             if person.tasks[task].state == "open":
                 only_state(site).record(clock(), "expired", person.id, task)
@@ -156,13 +155,13 @@ def test_the_table_of_people_says_what_each_did_and_is_owed(
         client, page = comes("fails")
         trained(client, path, page, wrong)
         client, page = comes("guesses")
-        worked(client, path, trained(client, path, page, known), wrong)
+        answer_on(client, path, trained(client, path, page, known), wrong)
         client, page = comes("leaves")
-        worked(client, path, trained(client, path, page, known), known, 2)
+        answer_on(client, path, trained(client, path, page, known), known, 2)
         client, page = comes("finishes")
-        worked(client, path, trained(client, path, page, known), known)
+        answer_on(client, path, trained(client, path, page, known), known)
         client, page = comes("=HYPERLINK(A1)", "worker_id")
-        worked(client, path, trained(client, path, page, known), known)
+        answer_on(client, path, trained(client, path, page, known), known)
     done("study", "invite", folder.path)
 
     rows = collected_people(folder, people)
@@ -203,7 +202,7 @@ def test_without_pay_and_codes_in_the_plan_the_table_leaves_the_pay_empty(panel,
     known = {task.id: str(task.known) for task in of_kind(folder, "control", "training")}
     with opened_site(folder) as site, visiting(site) as client:
         (study,) = site.studies
-        page = worked(
+        page = answer_on(
             client, study.path, trained(client, study.path, arrived(client, study.path, "w1"), known), known
         )
     assert "app.prolific.com" not in page

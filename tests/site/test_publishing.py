@@ -17,7 +17,7 @@ import pytest
 import yaml
 from ended_process import ended_process
 from postgres_server import PostgresServer
-from site_in_process import hidden
+from site_in_process import agree, form_in, hidden
 from site_process import running_site
 
 from merilo.cli.study_site import app
@@ -154,13 +154,11 @@ def test_people_answer_through_nginx_although_a_server_process_is_killed(
         assert "Secure" in first.headers["set-cookie"]
         assert first.headers["location"] == path, "no address of a process is shown"
         page = client.get(f"{base}{path}").text
-        for step in ("consent", "instruction"):
-            page = client.post(f"{base}{path}{step}", data={"token": hidden(page, "token")}).text
+        page = agree(client, f"{base}{path}", page)
         seen = []
         for turn in range(6):
             seen.append(hidden(page, "task"))
-            form = {"token": hidden(page, "token"), "task": seen[-1], "answer": "1"}
-            answered = client.post(f"{base}{path}task", data=form)
+            answered = client.post(f"{base}{path}task", data=form_in(page))
             assert answered.status_code == 200, answered.text
             page = answered.text
             if turn == 2:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from every import every
+from pydantic_core import from_json, to_json
 from study_people import of_dialogue
 
 from merilo.site import annotator_steps as steps
@@ -84,7 +85,7 @@ class Drive:
                     for event in self.log
                     if event.kind != "invited" or event.facts["hash"] not in entry.invitations
                 ]
-            self.log += entry.events
+            self.log += [event._replace(facts=from_json(to_json(event.facts))) for event in entry.events]
 
     def come(self) -> None:
         if self.codes and self.random.random() < 0.5:

@@ -18,6 +18,17 @@ from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
 
+class SetClock(ServerClock):
+    """A clock that stands until a test moves it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.milliseconds = super().now()
+
+    def now(self) -> int:
+        return self.milliseconds
+
+
 @contextmanager
 def opened_site(
     folder: StudyFolder, clock: ServerClock | None = None, database: str | None = None

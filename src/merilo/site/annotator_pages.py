@@ -70,6 +70,7 @@ _LATER: Final = frozenset({429, 503})
 
 _WELCOME: Final = Text("Welcome")
 _LEFT: Final = Text("You have left the study on this device")
+
 #: What became of an answer, or that the task has another one.
 _Result: TypeAlias = Taken | Literal["answered_before"]
 

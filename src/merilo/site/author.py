@@ -124,6 +124,13 @@ _ORDERS: Final[Mapping[str, tuple[Callable[[Worker], Any], bool]]] = {
 }
 
 
+#: What the template takes from here at every look.
+_FIXED: Final[Mapping[str, Any]] = {
+    "duration": duration, "chart": CHART, "stages": STAGES, "sources": SOURCES, "most": MOST_LINKS,
+    "longest": LONGEST_REASON,
+}  # fmt: skip
+
+
 class AuthorPages:
     """The author's side of a server process.
 
@@ -229,8 +236,6 @@ class AuthorPages:
             points=chart_points(status),
             currency=lambda amount: Money(amount, study.arm.pay.currency),
             shown=lambda value: formatted(value, "", language),
-            duration=duration,
-            chart=CHART,
             reload=None if opened or "still" in request.query_params else RELOAD,
             opened=opened,
             people=workers if "all" in asked else workers[:LISTED],
@@ -241,11 +246,8 @@ class AuthorPages:
             fault=fault,
             address=address,
             number=number,
-            stages=STAGES,
-            sources=SOURCES,
             once=secrets.token_urlsafe(24),
-            most=MOST_LINKS,
-            longest=LONGEST_REASON,
+            **_FIXED,
             **content,
         )
 
