@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 from pydantic import Field
@@ -403,20 +403,10 @@ def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequenc
         declared: the dataset.
         item: the columns that identify an item.
     """
-    return read_responses(
-        source,
-        platform="table",
-        missing=(),
-        item=item,
-        annotator="respondent",
-        answer="answer",
-        control="control",
-        page="page",
-        started="started",
-        submitted="submitted",
-        seconds="seconds",
-        reward="reward",
-    )
+    same: Any = {
+        name: name for name in ("answer", "control", "page", "started", "submitted", "seconds", "reward")
+    }
+    return read_responses(source, platform="table", missing=(), item=item, annotator="respondent", **same)
 
 
 def input_columns(tasks: Iterable[StudyTask]) -> dict[str, dict[str, Json]]:

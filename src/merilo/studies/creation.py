@@ -99,16 +99,12 @@ class CreatedStudy:
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON: the items, the control items, the computed plan and the warnings."""
         subset, figures, largest = self.subset, self.figures, self.subset.largest_deviation
-        compared: list[Json] = [
-            {
-                "field": share.field,
-                "value": share.value,
-                "test": share.share,
-                "controls": share.chosen_share,
-                "telling": share.telling,
-            }
+        names = ("field", "value", "test", "controls", "telling")
+        rows = (
+            (share.field, share.value, share.share, share.chosen_share, share.telling)
             for share in self.shares
-        ]
+        )
+        compared: list[Json] = [dict(zip(names, row, strict=True)) for row in rows]
         return {
             "study": self.folder.plan.study,
             "folder": str(self.folder.path),
@@ -184,8 +180,8 @@ def _create(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings
         raise DataError(error.marked, file=source.file, field=error.place.field) from error
     known = _KnownItems(source, subset, wishes)
     known.divide()
-    plan = _plan(source, subset, known, out, wishes)
-    _write(source, subset, known, plan, out=out, hidden=hidden)
+    plan = _plan(known, out)
+    _write(known, plan, out, hidden)
     check = validate_study(hidden)
     if check.figures is None:
         raise first_fault(check.problems, DataError)
@@ -207,11 +203,9 @@ def _create(source: StudySource, out: Path, hidden: Path, wishes: CreateSettings
     )
 
 
-def _write(
-    source: StudySource, subset: ChosenSubset, known: _KnownItems, plan: Plan, *, out: Path, hidden: Path
-) -> None:
+def _write(known: _KnownItems, plan: Plan, out: Path, hidden: Path) -> None:
     """Write the plan and the files that it names."""
-    declared = source.declared
+    source, subset, declared = known.source, known.subset, known.source.declared
     reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
     files = {
         STUDY_FILE: plan_text(plan, folder=shown(out.name), reason=reason),
@@ -227,14 +221,11 @@ def _write(
     for name, items in zip((CONTROLS_FILE, TRAINING_FILE), solved, strict=True):
         if items:
             files[name] = item_lines(items, declared)
+    beside_models = not source.project
     for language, name in plan.instruction.items():
+        task = card_text(source.file.parent, language) if beside_models else None
         files[name] = write_instruction(
-            language,
-            declared,
-            plan,
-            task=None if source.project else card_text(source.file.parent, language),
-            examples=examples,
-            beside_models=not source.project,
+            language, declared, plan, task=task, examples=examples, beside_models=beside_models
         )
     if source.declaration_file is None and declared.name not in CATALOGUE:
         files[DECLARATION_FILE] = declaration_text(replace(declared, items=None))
@@ -393,15 +384,13 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
     return tuple(renamed)
 
 
-def _plan(
-    source: StudySource, subset: ChosenSubset, known: _KnownItems, out: Path, wishes: CreateSettings
-) -> Plan:
+def _plan(known: _KnownItems, out: Path) -> Plan:
+    source, subset, wishes, declared = known.source, known.subset, known.wishes, known.source.declared
     arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
     if source.audience == "expert":
         domains = wishes.field if wishes.per_domain is not None else ()
-        domain = _domain_field(source.declared, subset.items, domains)
+        domain = _domain_field(declared, subset.items, domains)
         arms["experts"] = Arm(kind="expert", items_per_person=EXPERT_ITEMS, skip_own=True, domain=domain)
-    declared = source.declared
     # Each figure is computed for the groups of the dataset too, where the items have them.
     by = [
         name

@@ -92,22 +92,17 @@ def task_descriptions() -> Mapping[str, TaskDescription]:
 
 
 def _description(entry: Mapping[str, Any]) -> TaskDescription:
-    return TaskDescription(
-        task=entry["task"],
-        answer=entry.get("answer"),
-        labels=entry.get("labels", {}),
-        opinion=entry.get("opinion", False),
-        examples=tuple(
-            Item(
-                f"example-{number}",
-                example.get("prompt", 0),
-                example["inputs"],
-                example["outputs"],
-                example.get("meta", {}),
-            )
-            for number, example in enumerate(entry.get("examples", ()), start=1)
-        ),
+    solved = (
+        Item(
+            f"example-{number}",
+            example.get("prompt", 0),
+            example["inputs"],
+            example["outputs"],
+            example.get("meta", {}),
+        )
+        for number, example in enumerate(entry.get("examples", ()), start=1)
     )
+    return TaskDescription(**{**entry, "examples": tuple(solved)})
 
 
 def written_examples(declared: Dataset, test: Sequence[Item]) -> list[Item]:
