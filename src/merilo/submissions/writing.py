@@ -34,7 +34,7 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
         own: the declarations of one's own datasets; those of a run are known.
 
     Returns:
-        The titles of the packed datasets, and the names of the files that match none.
+        The titles of the packed datasets, and the names of the files that match none; a run has files of its own.
 
     Raises:
         InputError: there is no such folder, no file of answers in it, or a file cannot be read.
