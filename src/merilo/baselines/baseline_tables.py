@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
-from merilo.baselines.baseline import Baseline, Doubts, Evidence
+from merilo.baselines.baseline import Baseline, Cleaned, Doubts, Evidence
+from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.crowd import crowd_of
 from merilo.datasets.rendering import render
 from merilo.people.aggregation import Consensus, Resolution
-from merilo.people.decision import PoolVotes
-from merilo.people.gold import Gold
+from merilo.people.decision import PoolVotes, passed_shares
 from merilo.people.gold_model import fit_gold_model
 from merilo.people.peers import agreement_by_answer, first_answers, is_reliable
 from merilo.people.typing_errors import typing_error
@@ -66,32 +65,24 @@ def shown_fields(consensus: pl.DataFrame) -> list[str]:
 
 
 def consensus_table(
-    items: pl.DataFrame,
-    pool: PoolVotes,
-    consensus: Consensus,
-    gold: Gold | None,
-    earned: Mapping[int | str, float],
+    answers: Cleaned, pool: PoolVotes, consensus: Consensus, scorer: ConsensusScorer | None
 ) -> pl.DataFrame:
-    """Build the table of the consensus.
-
-    Args:
-        items: `item` and the input fields.
-        pool: all votes.
-        consensus: the consensus.
-        gold: the gold answers, if they are known.
-        earned: mapping from item number to the share of the item's points that the label earns.
+    """Build the table of the consensus, with the points of each label.
 
     Returns:
         One row per item: `COLUMNS` with the input fields after `id`. An input field with the name of one of the columns
         gets the prefix `input_`.
     """
-    encoding, tally = pool.everyone, pool.votes.tally()
+    items, gold, encoding, tally = answers.items, answers.gold, pool.everyone, pool.votes.tally()
+    earned = scorer.share_earned(consensus) if scorer else {}
+    if scorer and scorer.dataset.judged:
+        earned = passed_shares(pool)
     fit = consensus.fit
     difficulty = (
         fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
     )
     labels = pl.Series(pool.labels, dtype=pl.String)
-    answers = (
+    counted = (
         pl.DataFrame({"code": tally.item, "label": labels.gather(tally.label), "count": tally.votes})
         .sort(["code", "count", "label"], descending=[False, True, False])
         .group_by("code", maintain_order=True)
@@ -116,7 +107,7 @@ def consensus_table(
         pl.when("has_label").then("label").alias("label"),
         pl.when("has_label").then("confidence").alias("confidence"),
     )
-    resolved = resolved.join(answers.with_columns(pl.col("code").cast(pl.Int64)), on="code", how="left")
+    resolved = resolved.join(counted.with_columns(pl.col("code").cast(pl.Int64)), on="code", how="left")
     known = (
         gold.answers if gold else pl.DataFrame(schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String})
     )

@@ -449,10 +449,11 @@ def is_baseline(path: Path) -> bool:
 
 
 def checked_paths(paths: Sequence[Path]) -> None:
-    """Refuse what is neither a baseline nor a model.
+    """Refuse what is no model's answers.
 
     Raises:
-        InputError: a path does not exist, is an empty folder, or is an archive.
+        InputError: a path does not exist, is an empty folder or an archive, or a table has no column of ids or of
+            answers, as people's answers look.
     """
     for path in paths:
         if path.is_file() and zipfile.is_zipfile(path) and path.suffix.lower() in {".zip", ""}:
@@ -463,15 +464,6 @@ def checked_paths(paths: Sequence[Path]) -> None:
             raise InputError("is an empty folder", file=shown(path))
         if not path.exists():
             raise InputError("does not exist", file=shown(path))
-
-
-def refuse_annotation(paths: Sequence[Path]) -> None:
-    """Refuse a table that is no model's answers; people's answers look like this.
-
-    Raises:
-        InputError: a table has no column of ids or of answers.
-    """
-    for path in paths:
         if (
             not path.is_file()
             or path.suffix.lower() in {".json", ".jsonl", ".ndjson"}

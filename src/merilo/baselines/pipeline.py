@@ -30,7 +30,6 @@ from merilo.baselines.baseline import (
 )
 from merilo.baselines.baseline_tables import consensus_table, doubtful_items
 from merilo.baselines.consensus_scorer import (
-    ConsensusScorer,
     consensus_scorer,
     declared,
     question_types,
@@ -65,7 +64,6 @@ from merilo.people.decision import (
     PoolVotes,
     decide,
     each_answer,
-    passed_shares,
     pool_votes,
     with_parts,
     with_passed,
@@ -138,7 +136,7 @@ def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
         annotators=described(annotators, pool, decided, study, dataset),
         pool=pool,
         decided=decided,
-        consensus=tabulate(answers, pool, decided, scorer),
+        consensus=consensus_table(answers, pool, decided.consensus, scorer),
         scorer=scorer,
         controls=control_items(
             answers.responses, ExclusionRule(settings.min_control_accuracy, settings.min_controls)
@@ -295,16 +293,6 @@ def described(
         elsewhere = study.other.reliability()
         annotators = annotators.join(elsewhere, on="annotator", how="left", maintain_order="left")
     return annotators
-
-
-def tabulate(
-    answers: Cleaned, pool: PoolVotes, decided: Decided, scorer: ConsensusScorer | None
-) -> pl.DataFrame:
-    """Build the table of the consensus with the points of each label."""
-    earned = scorer.share_earned(decided.consensus) if scorer else {}
-    if scorer and scorer.dataset.judged:
-        earned = passed_shares(pool)
-    return consensus_table(answers.items, pool, decided.consensus, answers.gold, earned)
 
 
 def agreement_of(pool: PoolVotes, settings: Settings, *, no_agreement: bool = False) -> Agreement:

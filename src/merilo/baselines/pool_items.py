@@ -172,27 +172,6 @@ def with_clusters(pool: PoolVotes, clusters: ItemClusters | None) -> PoolVotes:
     return replace(pool, everyone=replace(everyone, votes=replace(everyone.votes, cluster=codes)))
 
 
-def metas(gold: Gold | None) -> dict[int, dict[str, Json]]:
-    """Return the `meta` of every item in the file of gold answers, by item number.
-
-    Texts that are whole numbers become integers, because the table of the file holds only texts.
-    """
-    if gold is None or gold.fields is None:
-        return {}
-    names = [name for name in gold.fields.columns if name.startswith(_META)]
-    rows = gold.fields.select("item", *names).iter_rows(named=True)
-    return {
-        int(row["item"]): {
-            name.removeprefix(_META): _read_back(row[name]) for name in names if row[name] is not None
-        }
-        for row in rows
-    }
-
-
-def _read_back(text: str) -> Json:
-    return int(text) if text.isdecimal() and str(int(text)) == text else text
-
-
 def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] | None:
     """Convert the items of a platform's pool to those of a dataset, with the dataset's fields and prompts.
 

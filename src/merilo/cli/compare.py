@@ -72,11 +72,10 @@ def people_and_models_compared(
     """
     from merilo.atomic_write import write_text  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.baselines.baseline import BASELINE_FILE  # noqa: PLC0415
-    from merilo.baselines.model_answers import checked_paths, is_baseline  # noqa: PLC0415
+    from merilo.baselines.model_answers import is_baseline  # noqa: PLC0415
     from merilo.reports.comparison import compare  # noqa: PLC0415
     from merilo.reports.comparison_page import sections  # noqa: PLC0415
 
-    checked_paths(paths)
     baselines = [path for path in paths if is_baseline(path)]
     needed = [
         *(baseline / BASELINE_FILE for baseline in baselines),

@@ -19,11 +19,11 @@ from merilo.baselines.model_answers import (
     answers_to,
     by_criterion,
     by_dataset,
+    checked_paths,
     dataset_key,
     is_baseline,
     named_answers,
     read_model,
-    refuse_annotation,
 )
 from merilo.baselines.model_echoes import echoes_or_reason
 from merilo.baselines.published_folder import load
@@ -172,7 +172,7 @@ def compare(
     if not folders and number < 2:
         raise UsageError("one model cannot be compared: give a second one, or a human baseline")
     files = [Path(source) for source in models if isinstance(source, str | Path)]
-    refuse_annotation(files)
+    checked_paths(files)
     crowds = (
         by_dataset([_people(source, data, files) for source in folders])
         if folders

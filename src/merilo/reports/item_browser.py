@@ -17,7 +17,7 @@ import polars as pl
 
 from merilo.baselines.baseline import Baseline, Evidence
 from merilo.baselines.baseline_tables import scored_answers, shown_fields
-from merilo.baselines.pool_items import metas
+from merilo.items import laid_open
 from merilo.reports.facts import option_letters
 from merilo.reports.html_page import page_environment, script_content, spans
 from merilo.text import LANGUAGES, Language, Text
@@ -123,8 +123,8 @@ def _facets(baseline: Evidence, shown: pl.DataFrame) -> dict[str, dict[int, str]
     """Return the fields that group items, each as a mapping from item number to value."""
     items = set(shown["item"].to_list())
     columns: dict[str, dict[int, str]] = {}
-    for item, meta in metas(baseline.gold).items():
-        for name, value in meta.items():
+    for item, known in (baseline.gold.items if baseline.gold else {}).items():
+        for name, value in laid_open(known.meta):
             if item in items and name not in _IDENTIFIERS and isinstance(value, str | int | bool):
                 columns.setdefault(name, {})[item] = str(value)
     for name in baseline.settings.by:
