@@ -42,9 +42,9 @@ from merilo.errors import InputError, UsageError
 from merilo.file_reading import read_reading
 from merilo.items import Item
 from merilo.participation import Participation
-from merilo.people import pseudonyms
 from merilo.people.gold import Gold, GoldRecord
 from merilo.people.peers import OtherAnswers
+from merilo.people.pseudonyms import anonymise
 from merilo.people.reading import key_of_origin, platform_of
 from merilo.records import Object, Record
 from merilo.responses import SCHEMA, SIGNALS, Responses, Unread
@@ -139,12 +139,14 @@ def publishable(study: StudyInput, authors: Collection[str] = ()) -> StudyInput:
     if study.pseudonymous:
         return study
     secret = key_of_origin(study.origin) if study.origin else _digest(study.responses)
-    responses, skills = pseudonyms.anonymise(study.responses, study.skills, secret)
-    names = pseudonyms.names_of(study.responses, secret)
+    responses, names = anonymise(study.responses, secret)
+    skills, annotator = study.skills, pl.col("annotator")
     return replace(
         study,
         responses=responses,
-        skills=skills,
+        skills=skills
+        if skills is None
+        else skills.filter(annotator.is_in([*names])).with_columns(annotator.replace(names)),
         other=study.other.renamed(names) if study.other else None,
         gold=study.gold and study.gold.named(PurePath(study.gold.facts.source).name).with_numbers(authors),
         pseudonymous=True,

@@ -82,26 +82,18 @@ def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
     return names
 
 
-def names_of(responses: Responses, key: bytes) -> dict[str, str]:
-    """Return the pseudonym of every annotator of responses; arguments as for `anonymise`."""
-    return pseudonyms(responses.table["respondent"].unique().to_list(), key)
-
-
-def anonymise(
-    responses: Responses, skills: pl.DataFrame | None, key: bytes
-) -> tuple[Responses, pl.DataFrame | None]:
+def anonymise(responses: Responses, key: bytes) -> tuple[Responses, dict[str, str]]:
     """Replace every annotator's id, and the folders of file names; pages get new names by digest.
 
     Args:
         responses: the responses.
-        skills: the platform's skills, columns `annotator` and `skill`; `None` if there are none.
         key: the study's secret; see `key_of`.
 
     Returns:
-        The responses and the skills of their annotators, by pseudonym.
+        The responses, and the pseudonym of every annotator.
     """
     pages = responses.table["page"].drop_nulls().unique().to_list()
-    names = names_of(responses, key)
+    names = pseudonyms(responses.table["respondent"].unique().to_list(), key)
     page_names = {page: f"page-{name.removeprefix(PREFIX)}" for page, name in pseudonyms(pages, key).items()}
     files = _file_names(responses.table["file"].unique(maintain_order=True).to_list())
     table = responses.table.with_columns(
@@ -109,20 +101,8 @@ def anonymise(
         pl.col("page").replace(page_names),
         pl.col("file").replace(files),
     )
-    hidden = replace(
-        responses,
-        table=table,
-        unread=tuple(
-            replace(unread, file=files.get(unread.file, Path(unread.file).name))
-            for unread in responses.unread
-        ),
-    )
-    if skills is None:
-        return hidden, None
-    known = skills.filter(pl.col("annotator").is_in([*names])).with_columns(
-        pl.col("annotator").replace(names)
-    )
-    return hidden, known
+    unread = (replace(u, file=files.get(u.file, Path(u.file).name)) for u in responses.unread)
+    return replace(responses, table=table, unread=tuple(unread)), names
 
 
 def _file_names(files: Sequence[str]) -> dict[str, str]:
