@@ -113,7 +113,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     raw = saved(tmp_path)
     path = raw / "settings.json"
     path.write_text(path.read_text().replace('"cascade"', '"guess"'))
-    with pytest.raises(InputError, match=r"settings\.json, settings: is not as Merilo writes it"):
+    with pytest.raises(InputError, match=r"settings\.json, settings\.resolve: must be "):
         read_raw(raw)
     path.unlink()
     with pytest.raises(InputError, match=r"has no raw answers of a baseline: settings\.json is missing"):

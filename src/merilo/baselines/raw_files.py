@@ -38,7 +38,7 @@ from merilo.baselines.row import Margin
 from merilo.baselines.study_input import ArmInput, StudyInput
 from merilo.datasets import CATALOGUE
 from merilo.datasets.custom import declaration_text, read_declaration
-from merilo.errors import InputError, UsageError
+from merilo.errors import InputError
 from merilo.file_reading import read_reading
 from merilo.items import Item
 from merilo.participation import Participation
@@ -106,7 +106,7 @@ class _Facts(Record):
     population: str | None
     arms: tuple[str, ...]
     other: tuple[str, ...]
-    settings: Object
+    settings: Settings
     provenance: Provenance | None
 
 
@@ -206,7 +206,7 @@ def _facts(study: StudyInput, settings: Settings) -> _Facts:
         population=PurePath(population.source).name if population else None,
         arms=(study.arm or "", *study.arms) if study.arms else (),
         other=tuple(PurePath(source).name for source in study.other.sources) if study.other else (),
-        settings=settings.parameters(),
+        settings=settings,
         provenance=study.provenance,
     )
 
@@ -279,18 +279,7 @@ def read_raw(folder: Path) -> tuple[StudyInput, Settings]:
         plan=plan,
         pseudonymous=True,
     )
-    return study, _read_settings(facts.settings, path)
-
-
-def _read_settings(content: Mapping[str, Json], path: Path) -> Settings:
-    """Check the names and types of the settings."""
-    damaged = InputError("is not as Merilo writes it", file=path, field="settings")
-    if set(content) != set(Settings().parameters()):
-        raise damaged
-    try:
-        return Settings.of(content)
-    except UsageError as error:
-        raise damaged from error
+    return study, facts.settings
 
 
 def _read_responses(folder: Path, facts: _Facts) -> Responses:
