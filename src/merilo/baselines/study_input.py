@@ -24,7 +24,7 @@ from merilo.file_reading import Origin, Reading
 from merilo.people.controls import read_skills
 from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
-from merilo.people.gold_file import ID_COLUMNS, records
+from merilo.people.gold_file import ID_COLUMNS, read_gold_file
 from merilo.people.reading import Source, inputs_of, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
@@ -335,7 +335,7 @@ def find_population(
         raise UsageError(
             f"{argument('population')} is for metrics, and no gold answers are known: give {argument('gold', 'FILE')}"
         )
-    table = records(Path(source), encoding)
+    table = read_gold_file(Path(source), encoding).table
     return population_of_weights(table, source=shown(Path(source)), items=_ids(responses.test_items, gold))
 
 

@@ -79,24 +79,20 @@ class GoldFile:
         return self.headers.get(column, column)
 
 
-def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
-    """Read a file of items as text columns with white space folded, and `row`, the row numbers.
+def read_gold_file(
+    source: Path | Sequence[Mapping[str, Json]], encoding: str | None = None, dataset: Dataset | None = None
+) -> GoldFile:
+    """Read a file of items, or items in memory, as text columns with white space folded, and keep the JSON objects.
 
     Args:
-        path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file. A platform's
+        source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file. A platform's
             prefixes (`INPUT:`) are removed from column names unless another column has the name without the prefix.
         encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
+        dataset: one's own dataset, whose declaration names the columns.
 
     Raises:
         InputError: the file cannot be read or has no records.
     """
-    return read_gold_file(path, encoding).table
-
-
-def read_gold_file(
-    source: Path | Sequence[Mapping[str, Json]], encoding: str | None = None, dataset: Dataset | None = None
-) -> GoldFile:
-    """Read a file of items, or items in memory, and keep the JSON objects; arguments and errors as for `records`."""
     if not isinstance(source, Path):
         return _of_records(Path(IN_MEMORY), list(enumerate(source, start=1)))
     if (entries := own_entries(source, dataset)) is not None:

@@ -79,7 +79,6 @@ class GoldModel:
         best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong,
             else one of the answers given; -1 if the truth is more probably another label.
         ability: shape (annotators,), a; NaN for annotators without answers.
-        lure_shares: shape (shares,), v, the estimated probability of each of `LURES`.
         log_posterior: the objective after each iteration.
         converged: whether the last iteration met the tolerance.
     """
@@ -88,7 +87,6 @@ class GoldModel:
     log_odds: FloatArray
     best: IntArray
     ability: FloatArray
-    lure_shares: FloatArray
     log_posterior: tuple[float, ...]
     converged: bool
 
@@ -397,7 +395,6 @@ def _answer(
         log_odds=np.where(known, log_odds, np.nan),
         best=best.astype(np.int32),
         ability=np.where(silent, np.nan, now.ability),
-        lure_shares=now.lures,
         log_posterior=tuple(trace),
         converged=converged,
     )

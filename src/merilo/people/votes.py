@@ -120,14 +120,12 @@ class Encoding:
         items: shape (items,), the items' ids, sorted.
         annotators: shape (annotators,), the annotators' ids, sorted.
         labels: shape (labels,), the labels, sorted.
-        missing: the number of rows with a null item, annotator or label, which are not among the votes.
     """
 
     votes: Votes
     items: pl.Series
     annotators: pl.Series
     labels: pl.Series
-    missing: int
 
     def with_labels(self, known: Iterable[str]) -> Encoding:
         """Add possible labels, whether or not an annotator gave them.
@@ -161,15 +159,15 @@ def encode(
         known_labels: possible labels, whether or not an annotator gave them.
 
     Returns:
-        The votes with the names behind their codes. Rows with a null are missing answers: left out and counted.
+        The votes with the names behind their codes. Rows with a null are missing answers: left out.
 
     Raises:
         UsageError: the columns differ in length.
 
     Example:
         >>> encoding = encode(["q2", "q1", "q2"], ["ann", "ann", "bob"], ["yes", None, "no"])
-        >>> encoding.votes.item.tolist(), encoding.votes.label.tolist(), encoding.missing
-        ([0, 0], [1, 0], 1)
+        >>> encoding.votes.item.tolist(), encoding.votes.label.tolist()
+        ([0, 0], [1, 0])
     """
     columns = [
         pl.Series(name, values) for name, values in zip("ial", (items, annotators, labels), strict=True)
@@ -179,13 +177,12 @@ def encode(
             f"items, annotators and labels differ in length: {[len(column) for column in columns]}"
         )
     nothing = columns[0].is_null() | columns[1].is_null() | columns[2].is_null()
-    missing = int(nothing.sum())
-    if missing:
+    if nothing.any():
         columns = [column.filter(~nothing) for column in columns]
     (item, item_names), (annotator, annotator_names) = (_codes(column) for column in columns[:2])
     label, label_names = _codes(columns[2], known_labels)
     votes = Votes(item, annotator, label, len(item_names), len(annotator_names), len(label_names))
-    return Encoding(votes, item_names, annotator_names, label_names, missing)
+    return Encoding(votes, item_names, annotator_names, label_names)
 
 
 def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray, pl.Series]:

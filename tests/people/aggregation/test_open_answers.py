@@ -30,7 +30,6 @@ def pool_of(votes: Votes) -> PoolVotes:
         pl.Series(range(votes.items)),
         pl.Series(map(str, range(votes.annotators))),
         pl.Series(map(str, range(votes.labels))),
-        0,
     )
     every = np.ones(len(votes), dtype=bool)
     return PoolVotes(everyone, every, every, every, np.full(votes.annotators, np.nan))
