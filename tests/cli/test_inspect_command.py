@@ -96,14 +96,6 @@ def test_gold_answers_that_do_not_match_end_with_status_1(tmp_path: Path) -> Non
     assert found.json["item"]["gold"] is None
 
 
-def test_it_fits_into_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    rows = [row("a long question " * 20, "a long answer " * 20, f"w{n}") for n in range(3)]
-    pool = written(tmp_path / "p.tsv", toloka(rows))
-    lines = merilo("inspect", pool).out.splitlines()
-    assert all(len(line) <= 80 for line in lines[:-1])
-
-
 def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([row("q", "\x1b[2J[bold]", f"w{n}") for n in range(3)]))
     shown = merilo("inspect", pool).out

@@ -46,30 +46,31 @@ def test_arms_are_told_apart_and_added_up() -> None:
     assert "Expert human baseline. The annotation cost $30.50 for 300 pages" in english
 
 
-def test_currencies_are_not_added_to_each_other() -> None:
-    rubles = {**EXPERTS, "cost": {**EXPERTS["cost"], "currency": "RUB"}}
-    assert "— 7,25 доллара США и 30,50 рубля, без" in russian(PEOPLE, rubles)
+def paid(arm: dict[str, Any], **cost: Any) -> dict[str, Any]:
+    return {**arm, "cost": {**arm["cost"], **cost}}
 
 
-def test_what_is_not_known_is_said() -> None:
-    unpaid = {**EXPERTS, "cost": {"total": None, "currency": None, "pages": 9, "hours": 1.0, "hourly": None}}
-    assert "Экспертный human baseline. Сведений об оплате нет." in russian(PEOPLE, unpaid)
-    assert cost_report(asked(unpaid), "en").startswith("There are no data on pay.")
-    untimed = {
-        **PEOPLE,
-        "cost": {"total": 7.25, "currency": None, "pages": 250, "hours": None, "hourly": None},
-    }
-    assert "Время работы не измерено, поэтому почасовая оплата неизвестна." in russian(untimed)
-    assert "7,25 (валюта не указана)" in russian(untimed)
+@pytest.mark.parametrize(
+    ("people", "experts", "told"),
+    [
+        ({}, {"currency": "RUB"}, "— 7,25 доллара США и 30,50 рубля, без"),
+        ({}, {"total": None, "hourly": None}, "Экспертный human baseline. Сведений об оплате нет."),
+        ({"currency": None}, {}, "7,25 (валюта не указана)"),
+        ({"hours": None, "hourly": None}, {}, "Время работы не измерено, поэтому почасовая оплата неизвестна."),
+        ({"total": None}, {"total": None}, "Сведений об оплате нет.\n\nБазовый"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_said_and_currencies_are_not_added(
+    people: dict, experts: dict, told: str
+) -> None:
+    assert told in russian(paid(PEOPLE, **people), paid(EXPERTS, **experts))
 
 
 @pytest.mark.parametrize(
     ("total", "told"), [(7.25, "$0.015"), (725.0, "$1.45"), (0.4, "$0.00080"), (50.0, "$0.10"), (0.0, "$0")]
 )  # fmt: skip
 def test_an_answer_costs_at_least_two_digits(total: float, told: str) -> None:
-    assert f"an answer cost {told} on average" in cost_report(
-        asked({**PEOPLE, "cost": {**PEOPLE["cost"], "total": total}}), "en"
-    )
+    assert f"an answer cost {told} on average" in cost_report(asked(paid(PEOPLE, total=total)), "en")
 
 
 def test_the_message_can_be_sent() -> None:

@@ -4,18 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command import merilo
+from command import done, merilo
 from exports import row, toloka, written
 
 from merilo.datasets import dataset
 from merilo.errors import DataError
-from merilo.reports.human_table import (
-    eval_yaml,
-    group_figures,
-    human_rows,
-    read_study,
-    table_text,
-)
+from merilo.reports.human_table import eval_yaml, group_figures, human_rows, read_study, table_text
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +18,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("bps_&_study")
     rows = [row("( )", "1", f"w{n}") for n in range(5)] + [row("( (", "0", f"w{n}") for n in range(5)]
     rows += [row("] [", "00123"[n], f"w{n}") for n in range(5)]
-    made = merilo(
-        "baseline",
-        written(work / "p.tsv", toloka(rows)),
-        "--dataset",
-        "bps",
-        "--max-low-agreement",
-        "0.5",
-        "--out",
-        work / "out",
-    )
-    assert made.status == 0, made
-    return work / "out"
+    pool, out = written(work / "p.tsv", toloka(rows)), work / "out"
+    done("baseline", pool, "--dataset", "bps", "--max-low-agreement", "0.5", "--out", out)
+    return out
 
 
 def test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind() -> None:
@@ -44,19 +29,17 @@ def test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind()
     assert "| RCB | acc | 0.702 | from the literature | 438 | 438 |" in text
     assert "| USE | grade_norm | 0.701 | official statistics |" in text
     assert "| ruHumanEval | pass@1 | 1.000 | by definition |" in text
-    figures = [one for row in rows for one in row.published] + [
-        one for by in group_figures().values() for one in by
-    ]
-    expected = [one for name in {row.dataset for row in rows} for one in dataset(name).human]
+    by_group = [figure for figures in group_figures().values() for figure in figures]
+    figures = [*by_group, *(figure for row in rows for figure in row.published)]
+    expected = [figure for name in {row.dataset for row in rows} for figure in dataset(name).human]
     assert sorted(map(str, figures)) == sorted(map(str, expected))
 
 
 def test_figures_by_group_have_a_table_of_their_own() -> None:
     text = table_text(human_rows([]), "markdown")
     assert "| virtue | 0.813 | 0.802 | 0.771 |" in text
-    assert "| добродетель | 0,813 | 0,802 | 0,771 |" in (
-        russian := table_text(human_rows([]), "markdown", "ru")
-    )
+    russian = table_text(human_rows([]), "markdown", "ru")
+    assert "| добродетель | 0,813 | 0,802 | 0,771 |" in russian
     assert "| 400 (500 в версии 1.2) |" in russian
 
 
