@@ -183,6 +183,7 @@ def test_the_budget_stops_the_run_and_a_higher_one_resumes_it(tmp_path: Path) ->
          "has no log-likelihoods: ask BPS with --mode generate"),
         (["--model", "gold", "--datasets", "lcs", "--as-people", "--shots", "1"], "people saw no shots"),
         (["--model", "gold", "--datasets", "lcs", "--samples", "3"], "would be equal at temperature 0: give --temperature T above 0"),
+        (["--model", "gold", "--datasets", "lcs", "--max-tokens", "0"], "--max-tokens must be 1 or more"),
         (["--model", "gold", "--datasets", "lcs", "--price", "1"], "--price: takes the prices of requests and of answers, such as 2.5,10, not '1'"),
         (["--model", "gold", "--datasets", "lcs", "--max-usd", "1"], "--max-usd: needs the price of a million tokens: --price IN,OUT"),
         (["--model", "gold", "--datasets", "lcs", "--data", "nowhere"], "nowhere: there is no such folder of items"),

@@ -207,20 +207,3 @@ def test_settings_that_do_not_fit_a_dataset(name: str, chosen: dict[str, object]
 def test_several_answers_need_a_temperature() -> None:
     assert asked_way("simplear", temperature=0.7, samples=5).samples == 5
     assert asked_way("ruhumaneval", temperature=0.0).samples == 1
-
-
-@every(
-    ("settings", "message"),
-    [
-        ({"shots": -1}, "shots must be 0 or more"),
-        ({"max_tokens": 0}, "max_tokens must be 1 or more"),
-        ({"temperature": -0.1}, "temperature must be 0 or more"),
-        ({"temperature": float("nan")}, "temperature must be a finite number"),
-        ({"stop": ("",)}, "stop must not be empty"),
-        ({"mode": "guess"}, "mode must be 'auto', 'generate' or 'loglikelihood'"),
-        ({"samples": 0}, "samples must be 1 or more"),
-    ],
-)
-def test_settings_out_of_range(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        RunSettings(**settings)  # type: ignore[arg-type]

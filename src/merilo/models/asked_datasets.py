@@ -6,7 +6,7 @@ And the requests that are still to be answered.
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -133,10 +133,6 @@ class AskedDataset:
                 request = self.prompter.request(item, sample)
                 if not _is_answered(request, known):
                     yield request
-
-    def first_requests(self) -> Iterator[Request]:
-        """Make a request for each item without asking; turns of a dialogue have no earlier turns."""
-        return (self.prompter.request(item) for item in self.split)
 
     def refuse_blind(self) -> None:
         """Refuse items whose prompts show nothing of them, before anything is asked.

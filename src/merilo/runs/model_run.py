@@ -159,7 +159,8 @@ def rendered(request: Request) -> dict[str, Json]:
 
 
 def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
-    requests = tuple(asked.first_requests())
+    # Turns of a dialogue have no earlier turns here.
+    requests = tuple(map(asked.prompter.request, asked.split))
     prompt = completion = 0
     for request in requests:
         compared = len(request.choices)
@@ -309,6 +310,12 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         )
     else:
         backend = options.model
+    command: dict[str, Json] = {
+        "command": options.command,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "merilo": __version__,
+        "model_args": {**hidden_args(options.model_args)},
+    }
     try:
         asked = [asked_dataset(source, options.settings, backend.abilities) for source in sources]
         record = RunRecord(
@@ -321,7 +328,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             ),
             settings=options.settings,
             datasets={dataset.declared.name: dataset.record() for dataset in asked},
-            commands=(_command(options),),
+            commands=(command,),
         )
         yield _Prepared(options, backend, asked, record)
     finally:
@@ -332,15 +339,6 @@ def _material(source: ItemSource, settings: RunSettings) -> RespondentMaterial:
     """Return what a built-in respondent reads: items, and the solved items that a model sees as shots."""
     shots = () if settings.as_people or source.study else shots_of(source.file, source.declared)
     return RespondentMaterial(source.declared, source.split.items, shots)
-
-
-def _command(options: RunOptions) -> dict[str, Json]:
-    return {
-        "command": options.command,
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "merilo": __version__,
-        "model_args": {**hidden_args(options.model_args)},
-    }
 
 
 def _ask(
