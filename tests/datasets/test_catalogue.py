@@ -113,11 +113,9 @@ def test_an_item_knows_its_group() -> None:
 @every(
     ("answer", "metrics", "fault"),
     [
-        ({"kind": "choice", "labels": ("1",)}, ("acc",), "two labels"),
         ({"kind": "criteria", "labels": ("0", "1")}, ("mcc",), "criteria"),
         ({"kind": "text", "criteria": ("law",)}, ("em",), "criteria"),
         ({"kind": "integer", "alternatives": ";"}, ("em",), "alternatives"),
-        ({"kind": "integer"}, ("accuracy",), "no metric 'accuracy'"),
         ({"kind": "integer"}, ("pass@0",), "no metric"),
         ({"kind": "integer"}, ("em", "em"), "twice"),
         ({"kind": "integer"}, (), "needs a metric"),
