@@ -138,14 +138,12 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("meta.dataset_size", True), META, "dataset_size", "must be the number"),
         (spoil("meta.dataset_size", 25), META, "dataset_size", "says 25 items, but the files have 24 or 36"),
         (spoil("meta.modalities", ["text", "smell"]), META, "modalities", "must be a list of some of text, image"),
-        (spoil("meta.modalities", ["text"]), META, "modalities", "must name 'image'"),
         (spoil("meta.skills", []), META, "skills", "with at least one"),
         (spoil("meta.domains", "geography"), META, "domains", "must be a list of texts"),
         (spoil("meta.data_example", []), META, "data_example", "must be an object"),
         (spoil("meta.data_field_descriptions.image", {"en": "image"}), META, "data_field_descriptions.image.ru", "must"),
         (spoil("meta.metrics.acc", {"en": "", "ru": "Доля"}), META, "metrics.acc.en", "must be a text"),
         (spoil("meta.metrics.ACC ", {"en": "A", "ru": "Д"}), META, "metrics.ACC ", "named twice: also as 'acc'"),
-        (spoil("meta.human_benchmark.f1", 0.5), META, "human_benchmark.f1", "not one of the metrics acc, em"),
         (spoil("meta.human_benchmark.acc", "0.91"), META, "human_benchmark.acc", "must be a number"),
         (spoil("meta.human_benchmark", [0.91]), META, "human_benchmark", "must be an object"),
         # The prompts.
@@ -172,7 +170,6 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.1.inputs.option_b", None), "test.json", "data[1].inputs", "must be an object with"),
         (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "but is a text"),
         (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
-        (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 occurs instead"),
         (both_ids, "test.json", "data[0].meta.id", "1, 2 are missing, 98, 99 occur instead"),
         (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
         (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
@@ -185,7 +182,6 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
          "repeats a medium of test.json, data[2]"),
         # Media.
         (spoil("test.data.4.inputs.image", "samples/none.png"), "test.json", "data[4].inputs.image", "does not exist"),
-        (spoil("test.data.4.inputs.image", "image005.png"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "/etc/passwd"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples/../test.json"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples\\x.png"), "test.json", "data[4].inputs.image", "below samples/"),
@@ -194,7 +190,6 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.4.inputs.image", "samples"), "test.json", "data[4].inputs.image", "does not exist"),
         # The card.
         (spoil("en", None), "raw_readme_en.json", "", "is missing: a card must be written in both languages"),
-        (spoil("ru.Human baseline", None), "raw_readme_ru.json", "Human baseline", "is missing"),
         (spoil("en.Motivation", " "), "raw_readme_en.json", "Motivation", "must be a text"),
         (spoil("en.Thanks", "To all."), "raw_readme_en.json", "Thanks", "is not a section of a card (there are: Task"),
         (spoil("en", ["Text"]), "raw_readme_en.json", "", "must be a JSON object"),
