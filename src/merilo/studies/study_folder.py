@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from hashlib import blake2b
+from hashlib import blake2b, shake_256
 from hashlib import sha256 as sha256_of
 from pathlib import Path
 from typing import Final
@@ -120,31 +120,28 @@ class StudyFolder:
             ("control", self.controls(), authors),
             ("training", self.training(), None),
         )
-
-        def task_id(kind: TaskKind, place: int, item: Item) -> str:
-            # The key follows from the items of the test, but not from those with known answers.
-            what = str(place) if kind == "test" else json.dumps(entry_of(item), sort_keys=True)
-            return self._digest(kind, what)[:12]
-
+        tasks: list[StudyTask] = []
         with collecting_later():
-            return tuple(
-                StudyTask(task_id(kind, place, item), item, kind, declared, group, field)
-                for kind, solved, field in kinds
-                for place, item in enumerate(solved)
-            )
+            for kind, solved, field in kinds:
+                # The key follows from the items of the test, but not from those with known answers.
+                known = "" if kind == "test" else json.dumps([*map(entry_of, solved)], sort_keys=True)
+                ids = shake_256(self.key + f"{kind}{known}".encode()).hexdigest(6 * len(solved))
+                tasks += [
+                    StudyTask(ids[12 * at : 12 * at + 12], item, kind, declared, group, field)
+                    for at, item in enumerate(solved)
+                ]
+        return tuple(tasks)
 
     def arm_id(self, arm: str) -> str:
         """Return the id of the study and a group on platforms, by which an import knows rows of another study."""
-        return f"study-{self._digest('study', arm)[:10]}"
+        words = "\x1f".join(("study", arm))
+        return f"study-{blake2b(words.encode(), key=self.key, digest_size=16).hexdigest()[:10]}"
 
     @cached_property
     def key(self) -> bytes:
         """The key of all ids: of the study's name, its seed and its items with their answers, which nobody has."""
         content = json.dumps([self.plan.study, self.plan.seed, *map(entry_of, self._items)], sort_keys=True)
         return blake2b(content.encode(), digest_size=32, person=b"merilo study").digest()
-
-    def _digest(self, *words: str) -> str:
-        return blake2b("\x1f".join(words).encode(), key=self.key, digest_size=16).hexdigest()
 
     def instruction(self, language: str) -> str:
         """Read the instruction in Markdown.
