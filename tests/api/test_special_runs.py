@@ -16,7 +16,7 @@ from merilo.datasets.rendering import render
 from merilo.errors import UsageError
 from merilo.items import Item, Split, write_splits
 from merilo.models.asked_datasets import limited
-from merilo.models.asking import ModelReply, Request
+from merilo.models.asking import Request
 from merilo.models.reply_answers import read_sheet
 from merilo.submissions import read_gold, score_submission
 from merilo.submissions.writing import pack
@@ -152,35 +152,6 @@ def test_a_study_is_asked_exactly_as_people_saw_it(tmp_path: Path) -> None:
     assert merilo.score_run(tmp_path / "run").datasets["lcs"].metrics == result.datasets["lcs"].metrics
     with pytest.raises(UsageError, match="is about LCS; leave datasets out"):
         merilo.run(backend, "bps", study=study.path, out=tmp_path / "other")
-
-
-def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
-    """The peak of memory in asking does not grow with the number of requests."""
-    import tracemalloc
-
-    from merilo.models.asked_datasets import asked_dataset, item_sources
-    from merilo.models.run_log import open_log
-    from merilo.models.runner import ask_all
-    from merilo.settings import RunSettings
-
-    class Forgetful(LocalBackend):
-        async def ask(self, requests: list[Request]) -> list[ModelReply]:
-            return [ModelReply(text="1" * 50) for _ in requests]
-
-    def peak(samples: int) -> int:
-        backend = Forgetful()
-        settings = RunSettings(temperature=1.0, samples=samples)
-        asked = asked_dataset(item_sources(["lcs"])[0], settings, backend.abilities)
-        with open_log(tmp_path / str(samples)) as log:
-            tracemalloc.start()
-            ask_all(backend, asked.requests({}), log)
-            _, most = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-        return most
-
-    peak(10)
-    small, large = peak(25), peak(500)
-    assert large < 1.5 * small + 100_000
 
 
 def test_a_limit_keeps_the_first_items_of_the_first_dialogues() -> None:

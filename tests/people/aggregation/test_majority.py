@@ -47,35 +47,19 @@ def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], e
 
 
 @pytest.mark.parametrize(
-    ("answers", "skill", "ability", "label"),
+    ("answers", "skill", "label"),
     [
-        ([0, 1, 2], [90, 90, 80], None, -1),  # only the first two labels are compared, and they are equal
-        ([0, 0, 1, 1], [100, 50, 80, 70], None, 1),  # the three most skilled decide where the sums are equal
-        ([0, 1, 0, 1, 2, 3], [70] * 6, None, -1),  # the order of rows does not choose the three
-        ([3, 2, 1, 0, 1, 0], [70] * 6, None, -1),
-        (
-            [0, 1, 0, 1],
-            [70] * 4,
-            [0.1, 0.9, 0.5, 0.7],
-            1,
-        ),  # of people equally skilled the more able belong to the three
-        ([0, 1, -1], [np.nan, 80, 100], None, 0),  # an unknown skill is the mean of the known ones
-        ([0, 1], [np.nan, 80], None, -1),
-        ([0, 1], [np.nan, np.nan], None, -1),
-        (
-            [0, 0, 0, 1, 1, 1],
-            [0.1, 0.2, 0.3, 0.3, 0.2, 0.1],
-            None,
-            -1,
-        ),  # sums of fractions are equal in any order
-        ([-1], [1], None, -1),
+        ([0, 1, -1], [np.nan, 80, 100], 0),  # an unknown skill is the mean of the known ones
+        ([0, 1], [np.nan, 80], -1),
+        ([0, 1], [np.nan, np.nan], -1),
+        ([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.3, 0.2, 0.1], -1),  # sums of fractions are equal in any order
+        ([3, 2, 1, 0, 1, 0], [70] * 6, -1),  # the order of rows does not choose the three most skilled
     ],
 )
-def test_skill_resolves_ties(
-    answers: list[int], skill: list[float], ability: list[float] | None, label: int
+def test_unknown_and_equal_skills_resolve_no_tie_by_chance(
+    answers: list[int], skill: list[float], label: int
 ) -> None:
-    known = None if ability is None else np.array(ability)
-    assert resolve_by_skill(votes_of(answers), skill, ability=known).label.tolist() == [label]
+    assert resolve_by_skill(votes_of(answers), skill).label.tolist() == [label]
 
 
 def test_fewer_votes_than_a_majority_are_a_plurality() -> None:
