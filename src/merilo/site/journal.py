@@ -11,9 +11,10 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -545,13 +546,19 @@ def _ticks() -> int:
     return time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)
 
 
-class _Group:
-    """What one transaction will write, and who waits for it."""
+class _Group(NamedTuple):
+    """What one transaction will write, and what those wait for who asked for it."""
 
-    def __init__(self, commit: Callable[[_Group], Coroutine[Any, Any, None]]) -> None:
-        self.entries: list[LogEntry] = []
-        self.lost = False
-        self.task = asyncio.create_task(commit(self))
+    entries: list[LogEntry]
+    written: asyncio.Future[None]
+
+    def tell(self, error: BaseException | None) -> None:
+        """Say that it is on the disk, or why not."""
+        if error is None:
+            self.written.set_result(None)
+        else:
+            self.written.set_exception(error)
+            self.written.exception()  # nobody may wait any more
 
 
 class Writer:
@@ -568,8 +575,9 @@ class Writer:
     def __init__(self, journal: Journal, read_again: Callable[[], None]) -> None:
         self._journal = journal
         self._read_again = read_again
+        self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "site writer")
-        self._turn = asyncio.Lock()
+        self._now: _Group | None = None
         self._next: _Group | None = None
 
     async def write(self, entries: Sequence[LogEntry]) -> None:
@@ -578,35 +586,42 @@ class Writer:
         Raises:
             Exception: what the database raised; nothing was written.
         """
-        if not entries and self._next is None and not self._turn.locked():
-            return
-        group = self._next = self._next or _Group(self._commit)
-        group.entries += entries
-        await asyncio.shield(group.task)  # who leaves does not take the others along
+        if self._now is None and self._next is None:
+            if not entries:
+                return
+            self._loop.call_soon(self._begin)
+        if self._next is None:
+            self._next = _Group([], self._loop.create_future())
+        self._next.entries.extend(entries)
+        await asyncio.shield(self._next.written)  # who leaves does not take the others along
 
     async def close(self) -> None:
         """Finish what waits and end the thread."""
-        async with self._turn:
-            group = self._next
-        if group is not None:
-            await asyncio.wait({group.task})
+        while waiting := [group.written for group in (self._now, self._next) if group is not None]:
+            await asyncio.wait(waiting)
         self._thread.shutdown()
 
-    async def _commit(self, group: _Group) -> None:
-        async with self._turn:
-            if group.lost:
-                raise OSError("an earlier event could not be written")
-            self._next = None
-            if not group.entries:
-                return
-            loop = asyncio.get_running_loop()
-            try:
-                await loop.run_in_executor(self._thread, self._journal.append, group.entries)
-            except Exception:
-                self._lose_next()
-                raise
+    def _begin(self) -> None:
+        """Write the next group, if there is one."""
+        self._now, self._next = self._next, None
+        if (
+            self._now is not None and not self._now.entries
+        ):  # they only read, and what they read is on the disk
+            self._now.tell(None)
+            self._now = None
+        if self._now is not None:
+            writing = self._loop.run_in_executor(self._thread, self._journal.append, self._now.entries)
+            writing.add_done_callback(partial(self._end, self._now))
 
-    def _lose_next(self) -> None:
-        if self._next is not None:
-            self._next.lost, self._next = True, None
-        self._read_again()
+    def _end(self, group: _Group, writing: asyncio.Future[None]) -> None:
+        """Tell those who wait for a group, and begin the next one."""
+        error = writing.exception()
+        group.tell(error)
+        try:
+            if error is not None:
+                lost, self._next = self._next, None
+                if lost is not None:
+                    lost.tell(OSError("an earlier event could not be written"))
+                self._read_again()
+        finally:
+            self._begin()
