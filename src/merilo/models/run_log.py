@@ -175,11 +175,11 @@ class RunLog:
             self._files[dataset] = file
             size, whole = os.fstat(file).st_size, whole_length(file)
             if whole < size:
-                kept = path.with_suffix(_CUT)
-                with kept.open("ab") as stream:
+                aside = path.with_suffix(_CUT)
+                with aside.open("ab") as stream:
                     stream.write(os.pread(file, size - whole, whole) + b"\n")
                 os.ftruncate(file, whole)
-                self.cut.append(f"{_cut_off(path, size - whole)}; it is now in {kept.name}")
+                self.cut.append(f"{_cut_off(path, size - whole)}; it is now in {aside.name}")
         except OSError as error:
             raise self._refusal(dataset, error) from error
         self._sizes[dataset] = whole
