@@ -19,8 +19,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, UsageError
+from merilo.site.annotation_site import AnnotationSite
 from merilo.site.journal import Event, Journal, LogEntry, ServerClock, Writer, database_url
 from merilo.site.serving import exclude_from_site, read_site
+from merilo.site.site_requests import RefusedRequestError
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
 
@@ -174,6 +176,53 @@ def test_an_answer_that_cannot_be_written_is_not_taken_and_people_go_on_afterwar
         study = site.studies[0]
         (person,) = State(study, site.journal.events(study.key)).people.values()
         assert [held.answer for held in person.tasks.values() if held.state == "answered"] == ["1"]
+
+
+def test_a_decision_that_fails_halfway_leaves_what_the_log_has(
+    frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One invitation is being written and one waits while a third request fails after its first event."""
+    begun, goes_on = threading.Event(), threading.Event()
+    append = Journal.append
+
+    def slow(journal: Journal, entries: Sequence[LogEntry]) -> None:
+        begun.set()
+        goes_on.wait(0.2)
+        append(journal, entries)
+
+    async def requests(site: AnnotationSite) -> list[object]:
+        def invite(name: str) -> None:
+            only_state(site).record(1, "invited", actor="author", hash=name)
+
+        async def fail() -> None:
+            with pytest.raises(ZeroDivisionError):
+                await site.act(lambda: (invite("halfway"), 1 // 0))
+
+        site.writer = Writer(site.journal, site.read_again)
+        first = asyncio.create_task(site.act(lambda: invite("first")))
+        await asyncio.to_thread(begun.wait, 30)
+        second = asyncio.create_task(site.act(lambda: invite("second")))
+        await asyncio.sleep(0)
+        await fail()
+        assert {*only_state(site).invitations} == {"first"}
+        told = await asyncio.gather(first, second, return_exceptions=True)
+        third = asyncio.create_task(site.act(lambda: invite("third")))
+        await asyncio.sleep(0)
+        await fail()  # before the third is begun
+        await asyncio.gather(third, return_exceptions=True)
+        await asyncio.gather(*(site.act(lambda name=name: invite(name)) for name in ("fourth", "fifth")))
+        await site.writer.close()
+        return told
+
+    monkeypatch.setattr(Journal, "append", slow)
+    with opened_site(frozen()) as site:
+        told = asyncio.run(requests(site))
+        assert told[0] is None
+        assert isinstance(told[1], RefusedRequestError)
+        state = only_state(site)
+        again = State.of(state.study, site.journal)
+    assert {*state.invitations} == {*again.invitations}
+    assert {"first", "fourth", "fifth"} <= {*state.invitations} <= {"first", "third", "fourth", "fifth"}
 
 
 def test_what_was_decided_on_an_event_that_was_not_written_fails_with_it() -> None:

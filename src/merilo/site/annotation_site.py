@@ -136,15 +136,15 @@ class AnnotationSite:
         Raises:
             RefusedRequestError: the database cannot write, for example because the disk is full.
         """
-        if not self.states:
-            self.read_again()
+        if self.writer is not None and not self.states:
+            self.writer.start_again(OSError("the log could not be read"))
         if self.writer is None or not self.states:
             raise RefusedRequestError(503, "not_saved")
         try:
             result = decide()
         except Exception:
             if [entry for state in self.states.values() for entry in state.unwritten()]:
-                self.read_again()
+                self.writer.start_again(OSError("an earlier decision failed halfway"))
             raise
         entries = [entry for state in self.states.values() for entry in state.unwritten()]
         try:

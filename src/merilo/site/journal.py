@@ -11,8 +11,9 @@ import json
 import os
 import sqlite3
 import time
+from asyncio import wrap_future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -579,6 +580,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(1, "site writer")
         self._now: _Group | None = None
         self._next: _Group | None = None
+        self._writing: Future[None] | None = None
 
     async def write(self, entries: Sequence[LogEntry]) -> None:
         """Write entries; they, and all before them, are on the disk when this returns.
@@ -595,6 +597,15 @@ class Writer:
         self._next.entries.extend(entries)
         await asyncio.shield(self._next.written)  # who leaves does not take the others along
 
+    def start_again(self, error: Exception) -> None:
+        """Let all that waits fail, finish what is being written, and read the states from the log."""
+        lost, self._next = self._next, None
+        if lost is not None:
+            lost.tell(error)
+        if self._writing is not None:
+            wait([self._writing])
+        self._read_again()
+
     async def close(self) -> None:
         """Finish what waits and end the thread."""
         while waiting := [group.written for group in (self._now, self._next) if group is not None]:
@@ -602,7 +613,9 @@ class Writer:
         self._thread.shutdown()
 
     def _begin(self) -> None:
-        """Write the next group, if there is one."""
+        """Write the next group, if there is one and none is being written."""
+        if self._now is not None:
+            return
         self._now, self._next = self._next, None
         if (
             self._now is not None and not self._now.entries
@@ -610,18 +623,16 @@ class Writer:
             self._now.tell(None)
             self._now = None
         if self._now is not None:
-            writing = self._loop.run_in_executor(self._thread, self._journal.append, self._now.entries)
-            writing.add_done_callback(partial(self._end, self._now))
+            self._writing = self._thread.submit(self._journal.append, self._now.entries)
+            wrap_future(self._writing, loop=self._loop).add_done_callback(partial(self._end, self._now))
 
     def _end(self, group: _Group, writing: asyncio.Future[None]) -> None:
         """Tell those who wait for a group, and begin the next one."""
         error = writing.exception()
+        self._now = self._writing = None
         group.tell(error)
         try:
             if error is not None:
-                lost, self._next = self._next, None
-                if lost is not None:
-                    lost.tell(OSError("an earlier event could not be written"))
-                self._read_again()
+                self.start_again(OSError("an earlier event could not be written"))
         finally:
             self._begin()
