@@ -148,6 +148,20 @@ def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None
         import_files(open_study(room.folder.path), [path])
 
 
+def test_an_answer_that_a_later_row_of_its_file_replaces_is_named(tmp_path: Path) -> None:
+    room = Room(tmp_path, "table")
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        rows.append({**rows[0], "answer": "1" if rows[0]["answer"] == "0" else "0"})
+        rows.append(rows[1])
+
+    imported = merilo("study", "import", room.folder.path, edited(room.file(), edit), "--json", "-")
+    assert imported.json["warnings"] == [
+        "answers.csv: 1 answer is followed by another one of the same person, task and page: the last counts "
+        "(the first is in row 2)"
+    ]
+
+
 def test_answers_that_are_no_label_of_their_item_are_counted_and_named(tmp_path: Path) -> None:
     room = Room(tmp_path, "table")
     path = room.file()

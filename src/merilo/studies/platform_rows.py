@@ -119,7 +119,23 @@ def file_replies(
     left_out = dict(sorted(rows["why"].drop_nulls().value_counts().iter_rows()))
     replies = rows.filter(pl.col("why").is_null() | pl.col("withdrawn")).select(*_reply(), "withdrawn")
     replies = replies.sort("withdrawn", maintain_order=True)
-    return FileReplies(arm, replies, rows.height, left_out, _outside_labels(answers, tasks, path), copies)
+    warnings = (*_contradicting(answers, path), *_outside_labels(answers, tasks, path))
+    return FileReplies(arm, replies, rows.height, left_out, warnings, copies)
+
+
+def _contradicting(answers: pl.DataFrame, path: Path) -> tuple[str, ...]:
+    """Count the answers that a later row of the file replaces by another one, and name the first."""
+    versions = pl.col("answer").n_unique().over("respondent", TASK, "page")
+    changed = answers.filter(pl.col("page").is_not_null() & (versions > 1))
+    replaced = changed.filter(pl.col("row") < pl.col("row").max().over("respondent", TASK, "page"))
+    if not replaced.height:
+        return ()
+    count = counted_noun(
+        replaced.height,
+        "answer is followed by another one of the same person, task and page: the last counts",
+        "answers are followed by others of the same person, task and page: the last count",
+    )
+    return (f"{shown(path.name)}: {count} (the first is in row {replaced['row'].min()})",)
 
 
 def _outside_labels(answers: pl.DataFrame, tasks: Sequence[StudyTask], path: Path) -> tuple[str, ...]:
