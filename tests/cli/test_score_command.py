@@ -211,3 +211,7 @@ def test_another_datasets_items_are_refused(variant: Path, tmp_path: Path) -> No
     assert "is it a file of another dataset?" in other.complaint
     assert "premise" in other.complaint
     assert "use.json" in other.complaint
+
+
+def test_a_wrong_choice_is_told_in_our_words() -> None:
+    assert "Value error" not in merilo("table", "--format", "foo").complaint

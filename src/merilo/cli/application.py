@@ -36,7 +36,9 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
             return UsageError.exit_status
         usage = getattr(error, "ctx", None)
         path = usage.command_path if usage else f"merilo {name}"
-        raise UsageError(f"{_sentence(error.format_message())} (see '{path} --help')") from error
+        raise UsageError(
+            f"{_sentence(error.format_message().replace('Value error, ', ''))} (see '{path} --help')"
+        ) from error
     except Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0

@@ -135,7 +135,7 @@ def _contradicting(answers: pl.DataFrame, path: Path) -> tuple[str, ...]:
         "answer is followed by another one of the same person, task and page: the last counts",
         "answers are followed by others of the same person, task and page: the last count",
     )
-    return (f"{shown(path.name)}: {count} (the first is in row {replaced['row'].min()})",)
+    return (f"{shown(path.name)}: {count} (the first is in row {replaced['row'].sort()[0]})",)
 
 
 def _outside_labels(answers: pl.DataFrame, tasks: Sequence[StudyTask], path: Path) -> tuple[str, ...]:
