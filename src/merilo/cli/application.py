@@ -36,9 +36,7 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
             return UsageError.exit_status
         usage = getattr(error, "ctx", None)
         path = usage.command_path if usage else f"merilo {name}"
-        raise UsageError(
-            f"{_sentence(error.format_message().replace('Value error, ', ''))} (see '{path} --help')"
-        ) from error
+        raise UsageError(f"{_sentence(error.format_message())} (see '{path} --help')") from error
     except Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0
@@ -115,6 +113,6 @@ def subcommands(command: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
 
 
 def _sentence(message: str) -> str:
-    """Rewrite a message of the library in Merilo's style: one line, no initial capital, no full stop."""
-    line = " ".join(message.split()).rstrip(".")
+    """Rewrite a message of the library in Merilo's style: one line, no kind of error, no capital or full stop."""
+    line = " ".join(message.split()).replace("Value error, ", "").rstrip(".")
     return line[:1].lower() + line[1:]
