@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from merilo.site.app import make_app
 from merilo.site.bounded_http import LARGEST_REQUEST, BoundedHttp
-from merilo.site.serving import invite_to_site
+from merilo.site.serving import SERVER, invite_to_site
 from merilo.site.visitor_limits import WaitingBodies
 from merilo.studies.study_folder import StudyFolder
 
@@ -65,9 +65,7 @@ def place() -> Iterator[tuple[str, int]]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
-        server = uvicorn.Server(
-            uvicorn.Config(app, http=Impatient, ws="none", lifespan="off", log_level="error")
-        )
+        server = uvicorn.Server(uvicorn.Config(app, http=Impatient, lifespan="off", **SERVER))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield listener.getsockname()

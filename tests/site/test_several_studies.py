@@ -1,5 +1,6 @@
 """Several studies on one server, and what the server refuses when it starts."""
 
+import logging
 import shutil
 import socket
 from collections.abc import Callable
@@ -108,8 +109,13 @@ def test_a_site_that_others_reach_without_https_is_warned_of(
     options: tuple[str, ...], warned: bool, frozen: Frozen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    closed: list[str] = []
+    others = logging.Handler()
+    others.close = lambda: closed.append("a handler of somebody else")  # type: ignore[method-assign]
     outcome = done("study", "serve", frozen().path, "--port", "0", *options)
     assert ("without encryption" in outcome.err) == warned
+    assert not closed
+    assert not logging.getLogger("uvicorn").handlers, "none keeps the stream of this moment"
 
 
 @pytest.mark.thorough

@@ -16,7 +16,7 @@ from ended_process import ended_process
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
 from merilo.site.bounded_http import BoundedHttp
-from merilo.site.serving import opened_site, opened_studies
+from merilo.site.serving import SERVER, opened_site, opened_studies
 from merilo.site.state import State
 
 
@@ -69,7 +69,7 @@ def served_site(study: Path) -> Iterator[tuple[str, dict[str, str]]]:
     with opened_studies(study, None) as (journal, studies):
         site = _SERVED[study] = opened_site(journal, studies)
         settings = uvicorn.Config(
-            make_app(site), http=BoundedHttp, ws="none", log_level="error", timeout_graceful_shutdown=1
+            make_app(site), http=BoundedHttp, **{**SERVER, "timeout_graceful_shutdown": 1}
         )
         server = uvicorn.Server(settings)
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -47,14 +47,21 @@ SIGNAL_COLUMNS: Final = tuple(f"{PREFIX}{name}" for name in (*MEASURED, HIDDEN_W
 
 #: A larger count or time cannot be that of one answer.
 _MOST: Final = 1e7
+
+#: Seconds by which the clocks of a browser and of the server may differ.
+_SLACK: Final = 5.0
 _LONGEST: Final = 1000
 
 
-def measured(text: str) -> str | None:
+def measured(text: str, seconds: float) -> str | None:
     """Return what a page has sent as the JSON that is stored; `None` if it sent nothing that can be used.
 
+    Args:
+        text: the JSON of a page.
+        seconds: seconds since the page was sent; a longer time on it is made up, and left out.
+
     Example:
-        >>> measured('{"pastes": 1, "away_seconds": 2.50001, "typed": "x"}')
+        >>> measured('{"pastes": 1, "away_seconds": 2.50001, "first_seconds": 90, "typed": "x"}', 60.0)
         '{"pastes":1,"away_seconds":2.5}'
     """
     try:
@@ -67,7 +74,7 @@ def measured(text: str) -> str | None:
         if isinstance(sent, dict)
         and isinstance(value := sent.get(name), int | float)
         and not isinstance(value, bool)
-        and 0 <= value <= _MOST
+        and 0 <= value <= (seconds + _SLACK if name.endswith("_seconds") else _MOST)
     }
     return json.dumps(usable, separators=(",", ":")) if usable else None
 

@@ -96,6 +96,7 @@ class AnnotationSite:
 
     Attributes:
         studies: the studies.
+        languages: the languages of their plans, for pages that belong to no study.
         states: key of a study -> its state.
     """
 
@@ -115,6 +116,7 @@ class AnnotationSite:
         self.author_secret = author_secret
         self.writer: Writer | None = None
         self.studies = studies
+        self.languages = tuple(dict.fromkeys(name for study in studies for name in study.languages))
         self.states = self._read_states()
 
     def _read_states(self) -> dict[str, State]:
@@ -253,14 +255,14 @@ class AnnotationSite:
         """Return the language of a page."""
         if person is not None:
             return "en" if person.language == "en" else "ru"
-        return browser_language(request, study.languages if study else ("ru", "en"))
+        return browser_language(request, study.languages if study else self.languages)
 
     def refused(self, request: Request, error: RefusedRequestError) -> Response:
         """Return the answer to a request that was refused."""
         heading, text = refusal_texts(error)
         response: Response
         if wants_json(request):
-            said = text.in_language(browser_language(request))
+            said = text.in_language(browser_language(request, self.languages))
             response = JSONResponse({"error": said}, status_code=error.status)
         else:
             texts = () if heading is NOT_FOUND else (text,)

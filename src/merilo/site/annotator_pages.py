@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from merilo.people.signals import measured
 from merilo.responses import SIGNALS
 from merilo.site import annotator_steps as steps
 from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
@@ -28,6 +27,7 @@ from merilo.site.item_form import (
     prompt_html,
 )
 from merilo.site.people_access import (
+    PLATFORM_IDS,
     PREVIEW,
     PROLIFIC,
     Admission,
@@ -418,8 +418,15 @@ class _Visit:
             return self._stage(*look_result)
         if parameters.get("assignmentId") == PREVIEW:
             return self.notice(Text("Preview"), [Text("Accept the task on the platform to begin.")])
-        text = Text("Open the personal link that you received, or enter its code.")
-        return self.notice(Text("By invitation only"), [text], code_form=True)
+        empty = next((name for name in PLATFORM_IDS if name in parameters), None)
+        if empty is None or handed is not None or self.study.by_invitation:
+            text = Text("Open the personal link that you received, or enter its code.")
+            return self.notice(Text("By invitation only"), [text], code_form=True)
+        text = Text(
+            "{name} in the address is empty. Open the task on the platform again, or enter the code of an invitation.",
+            name=empty,
+        )
+        return self.notice(Text("Your id on the platform is missing"), [text], code_form=True)
 
     def consent(self, person: Person) -> Response:
         """Return the consent page."""
@@ -633,7 +640,7 @@ def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
         if len(comment) > LONGEST_COMMENT:
             fault = Text("The comment is longer than 2,000 characters. Shorten it and send it again.")
         recorded = study.folder.plan.assistance.signals and page == "task"
-        signals = measured(field(own, SIGNALS)) if recorded else None
+        signals = field(own, SIGNALS) if recorded else None
         if fault is None:
             answers.append(
                 SentAnswer(
@@ -647,7 +654,7 @@ def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
 
 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
-    language, now = browser_language(request), site.clock.now()
+    language, now = browser_language(request, site.languages), site.clock.now()
     admitted = await site.act(lambda: admit_invited([*site.states.values()], code, language, now))
     if admitted is None:
         site.limits.wrong_code(request)

@@ -11,7 +11,7 @@ from math import ceil
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
-from merilo.people.signals import DECLARATIONS
+from merilo.people.signals import DECLARATIONS, measured
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Assignment, Person, Stage, State
 
@@ -29,7 +29,7 @@ class SentAnswer:
         skipped: whether the person skips the item because they may have written it; a skipped control item is
             not judged.
         comment: the person's remark on the item.
-        signals: signals of help by AI, as JSON.
+        signals: signals of help by AI, as the page sent them.
     """
 
     number: int
@@ -152,11 +152,12 @@ def _save(
     if assignment is None or assignment.given is None or refused is not None:
         return refused or "not_given"
     judged = not state.rules.is_test(answer.number) and not answer.skipped
+    signals = measured(answer.signals, (now - assignment.given) / 1000) if answer.signals else None
     state.record(
         now, "answered", person.id, answer.number,
         seconds=(now - (assignment.given if since is None else since)) / (1000 * among),
         answer=answer.answer or None, right=state.study.is_right(answer.number, answer.answer) if judged else None,
-        skipped=answer.skipped or None, comment=answer.comment, signals=answer.signals,
+        skipped=answer.skipped or None, comment=answer.comment, signals=signals,
     )  # fmt: skip
     return "saved"
 

@@ -54,7 +54,7 @@ from merilo.site.site_requests import (
 )
 from merilo.site.state import State
 from merilo.site.status import Statuses, Worker, site_status
-from merilo.text import Language, Money, Text, formatted
+from merilo.text import LANGUAGES, Language, Money, Text, formatted
 
 #: The environment variable that sets the secret of the author's link, in place of an earlier one.
 LINK_VARIABLE: Final = "MERILO_AUTHOR_SECRET"
@@ -173,7 +173,8 @@ class AuthorPages:
     def language(self, request: Request) -> Language:
         """Return the language that the author chose, or the browser's."""
         chosen = cookie_of(request, LANGUAGE_COOKIE)
-        return chosen if chosen in {"en", "ru"} else browser_language(request)  # type: ignore[return-value]  # checked
+        offered = tuple(dict.fromkeys((*self.site.languages, *LANGUAGES)))
+        return next((name for name in offered if name == chosen), browser_language(request, offered))
 
     async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
         """Do something with a study in the author's name."""

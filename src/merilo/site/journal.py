@@ -578,9 +578,8 @@ class Writer:
         self._read_again = read_again
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "site writer")
-        self._now: _Group | None = None
+        self._writing: Future[None] | None = None  # the transaction of now
         self._next: _Group | None = None
-        self._writing: Future[None] | None = None
 
     async def write(self, entries: Sequence[LogEntry]) -> None:
         """Write entries; they, and all before them, are on the disk when this returns.
@@ -588,7 +587,7 @@ class Writer:
         Raises:
             Exception: what the database raised; nothing was written.
         """
-        if self._now is None and self._next is None:
+        if self._writing is None and self._next is None:
             if not entries:
                 return
             self._loop.call_soon(self._begin)
@@ -608,28 +607,26 @@ class Writer:
 
     async def close(self) -> None:
         """Finish what waits and end the thread."""
-        while waiting := [group.written for group in (self._now, self._next) if group is not None]:
-            await asyncio.wait(waiting)
+        while self._writing is not None or self._next is not None:
+            with suppress(Exception):  # those who asked for it are told
+                await self.write(())
         self._thread.shutdown()
 
     def _begin(self) -> None:
         """Write the next group, if there is one and none is being written."""
-        if self._now is not None:
+        if self._writing is not None or self._next is None:
             return
-        self._now, self._next = self._next, None
-        if (
-            self._now is not None and not self._now.entries
-        ):  # they only read, and what they read is on the disk
-            self._now.tell(None)
-            self._now = None
-        if self._now is not None:
-            self._writing = self._thread.submit(self._journal.append, self._now.entries)
-            wrap_future(self._writing, loop=self._loop).add_done_callback(partial(self._end, self._now))
+        group, self._next = self._next, None
+        if not group.entries:  # they only read, and what they read is on the disk
+            group.tell(None)
+            return
+        self._writing = self._thread.submit(self._journal.append, group.entries)
+        wrap_future(self._writing, loop=self._loop).add_done_callback(partial(self._end, group))
 
     def _end(self, group: _Group, writing: asyncio.Future[None]) -> None:
         """Tell those who wait for a group, and begin the next one."""
         error = writing.exception()
-        self._now = self._writing = None
+        self._writing = None
         group.tell(error)
         try:
             if error is not None:

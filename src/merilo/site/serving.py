@@ -50,8 +50,9 @@ _COOKIE_KEY, _ADDRESS = "cookie key", "address"
 _SWITCH: Final = 0.0005
 
 #: How the server runs.
-_SERVER: Final[dict[str, Any]] = {
+SERVER: Final[dict[str, Any]] = {
     "ws": "none",
+    "log_config": None,  # its own handlers would keep the present stream, and close the handlers of everybody else
     "log_level": "error",
     "access_log": False,
     "server_header": False,
@@ -127,7 +128,7 @@ def serve_study(
                     started(own_address, studies, f"{HOME}{secret}" if secret else "")
 
         settings = uvicorn.Config(
-            make_app(site), http=Http, proxy_headers=bool(trusted), forwarded_allow_ips=trusted, **_SERVER
+            make_app(site), http=Http, proxy_headers=bool(trusted), forwarded_allow_ips=trusted, **SERVER
         )
         # What is there now stays as long as the server runs. Searching it for garbage would stop everybody for
         # 0.1 s after every thousand answers.

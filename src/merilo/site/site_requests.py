@@ -205,7 +205,7 @@ def field(form: Form, name: str) -> str:
     return next(iter(form.get(name, ())), "")
 
 
-def browser_language(request: Request, offered: Sequence[Language] = ("ru", "en")) -> Language:
+def browser_language(request: Request, offered: Sequence[Language]) -> Language:
     """Return the first language of the browser that is offered; otherwise the first offered one."""
     for part in request.headers.get("accept-language", "").split(","):
         code = part.split(";")[0].strip().lower()[:2]

@@ -1,0 +1,80 @@
+"""What single requests are answered: one table a kind of site."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from edited_plan import edit_plan
+from site_in_process import SetClock, form_in, only_state, opened_site, to_first_task, visiting
+from study_people import frozen as frozen_again
+
+from merilo.site.answer_export import collect_answers
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+
+
+def english(study: StudyFolder) -> StudyFolder:
+    """The study in English alone."""
+    (study.path / "instruction.en.md").write_text("# Task\n\nAnswer.\n", encoding="utf-8")
+    edit_plan(study.path, {"languages": ["en"], "instruction": {"en": "instruction.en.md"}})
+    return frozen_again(study)
+
+
+def test_a_site_in_one_language_speaks_it_whatever_the_browser_asks_for(frozen: Frozen) -> None:
+    with opened_site(english(frozen())) as site, visiting(site) as client:
+        (study,) = site.studies
+        for path, status, heading in (
+            ("/", 200, "Welcome"),
+            ("/nothing", 404, "There is no such page"),
+            ("/i/WRONG", 404, "Welcome"),
+            (study.path, 200, "By invitation only"),
+            (f"{study.path}media/x", 404, "There is no such page"),
+            (f"/author/{site.author_secret}", 200, "Open the author"),
+        ):
+            for asked in ({}, {"Accept-Language": "ru"}, {"Accept-Language": "de, *;q=0.5"}):
+                if asked.get("Accept-Language") == "ru" and path.startswith("/author"):
+                    continue  # the author reads both languages
+                answer = client.get(path, headers=asked)
+                assert answer.status_code == status, path
+                assert '<html lang="en">' in answer.text, path
+                assert heading in answer.text
+        told = client.get("/nothing", headers={"Accept": "application/json"}).json()
+        assert told == {"error": "There is no such page"}
+
+
+@pytest.mark.parametrize(("address", "said"), [
+    ("?worker_id=", "worker_id в адресе пуст"), ("?PROLIFIC_PID=%20&STUDY_ID=1", "PROLIFIC_PID в адресе пуст"),
+    ("?worker=1", "Вход по приглашению"), ("", "Вход по приглашению"),
+])  # fmt: skip
+def test_somebody_without_an_id_is_told_what_is_missing(frozen: Frozen, address: str, said: str) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        page = client.get(site.studies[0].path + address).text
+        assert said in page
+        assert 'name="code"' in page
+        assert not only_state(site).people
+
+
+@pytest.mark.parametrize(("sent", "kept"), [
+    ('{"pastes": 1, "away_seconds": 9.5, "first_seconds": 3}', {"pastes": 1, "away_seconds": 9.5, "first_seconds": 3}),
+    ('{"pastes": 1, "away_seconds": 3600, "first_seconds": 1e300}', {"pastes": 1}),
+    ('{"away_seconds": NaN, "first_seconds": -1, "keys": Infinity}', None),
+    ('{"away_seconds": "9", "keys": true}', None), ("[" * 999, None), ("", None),
+])  # fmt: skip
+def test_a_page_cannot_tell_of_more_seconds_than_passed(frozen: Frozen, sent: str, kept: object) -> None:
+    folder = frozen("chegeka")
+    edit_plan(folder.path, {"assistance": {"signals": True}})
+    clock = SetClock()
+    with opened_site(frozen_again(folder), clock) as site, visiting(site) as client:
+        path = site.studies[0].path
+        page = to_first_task(client, path, "w")
+        clock.milliseconds += 10_000
+        client.post(f"{path}task", data=form_in(page, "ответ", signals=sent))
+        (answer,) = [
+            task
+            for person in only_state(site).people.values()
+            for task in person.tasks.values()
+            if task.state == "answered"
+        ]
+        assert (json.loads(answer.signals) if answer.signals else None) == kept
+        assert collect_answers(only_state(site)).answers == 1
