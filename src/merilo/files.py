@@ -139,7 +139,11 @@ def _dialect(path: Path, encoding: str | None) -> Dialect:
     if encoding is None:
         encoding = next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8")
         if encoding == "utf-8" and b"\0" in head:
-            raise InputError("is not a table of text (it holds zero bytes)", file=path)
+            raise InputError(
+                "is not a table of text (it holds zero bytes; of UTF-16 without a mark, declare 'encoding: utf-16-le' "
+                "or 'utf-16-be' in the reading)",
+                file=path,
+            )
     try:
         text = head.decode(encoding, errors="replace")
     except (LookupError, UnicodeError):

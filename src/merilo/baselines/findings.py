@@ -13,7 +13,7 @@ from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_varian
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.cost import faster_than_reading
 from merilo.people.simulation import SIMULATED_PREFIX
-from merilo.people.typing_errors import near_spellings
+from merilo.people.typing_errors import looks_like, near_spellings
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.planning import FEWEST_ANNOTATORS
 from merilo.text import Money, Text
@@ -31,6 +31,8 @@ _MOST_EXCLUDED: Final = 1 / 3
 _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
+#: Answers that take longer than this are likely in another unit than seconds.
+_MOST_SECONDS: Final = 1000
 #: The share of answers given faster than anyone reads that is worth a finding.
 _MOST_FAST: Final = 0.05
 #: How many merged answers a finding lists, and how many answers that look like misspellings.
@@ -205,8 +207,9 @@ def _spelling(evidence: Evidence) -> Iterator[Finding]:
     if written:
         spellings = [
             Text(
-                "'{written}' ({n}) as '{kept}'",
+                "'{written}'{script:none=|cyrillic= in Cyrillic letters} ({n}) as '{kept}'",
                 written=shortened(text, 30),
+                script="cyrillic" if looks_like(text, merged.spelling[text]) else "none",
                 n=counts[text],
                 kept=shortened(merged.spelling[text], 30),
             )
@@ -274,6 +277,14 @@ def _unread(evidence: Evidence) -> Iterator[Finding]:
             first=shortened(unread.text, 30),
             file=unread.file,
             row=unread.row,
+        )
+        yield Finding(code="unread", sentence=text)
+    median = evidence.cost.median_seconds_per_answer
+    if median is not None and median > _MOST_SECONDS and not evidence.responses.scored:
+        text = Text(
+            "the median answer took {seconds:.0f} seconds: if the durations are in milliseconds, name their column "
+            "duration_ms",
+            seconds=median,
         )
         yield Finding(code="unread", sentence=text)
 

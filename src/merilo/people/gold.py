@@ -33,6 +33,10 @@ from merilo.wording import listed, shortened, shown
 _WHOLE: Final = ("score", "variant")
 _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
 
+#: A number that an id may be, of no more digits than numbers keep.
+_NUMBER_AS_ID: Final = r"^-?\d{1,15}(?:\.\d{1,14})?(?:[eE]\+?\d{1,2})?$"
+_LARGEST_EXACT: Final = 1e15
+
 #: Columns added to the file's columns in the joined table: the row's position in the file's table, the gold answer, the
 #: dataset's id, the item's number in the pool, and the key that is compared.
 _AT, _GOLD, _ID, _ITEM, _KEY = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem", "\x1fkey"
@@ -285,6 +289,13 @@ def is_id(field: str) -> bool:
     return _bare_field(field) in ID_COLUMNS
 
 
+def _whole(ids: pl.Expr) -> pl.Expr:
+    """Write a whole number as 7, which spreadsheets and programs write as 007, 7.0 and 7E+00; other ids stay."""
+    number = pl.when(ids.str.contains(_NUMBER_AS_ID)).then(ids).cast(pl.Float64, strict=False)
+    whole = (number == number.floor()) & (number < _LARGEST_EXACT)
+    return pl.when(whole).then(number.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(ids)
+
+
 def _bare_field(name: str) -> str:
     return name.removeprefix(INPUT_MARK).casefold()
 
@@ -309,16 +320,20 @@ def _under_another_name(
     declared = dataset.items.id if dataset and dataset.items else None
     ids = [n for n in columns if may_be_ids(n) and not file.table[n].drop_nulls().is_duplicated().any()]
     ids.sort(key=lambda name: (name != file.id_column, may_be_ids(name)))
-    for name in (name for name in fields if may_be_ids(name) or name == declared):
-        asked = {*items[name].drop_nulls()}
-        if same := next((column for column in ids if not asked.isdisjoint(file.table[column])), None):
+    ours = [name for name in fields if may_be_ids(_bare_field(name)) or name == declared]
+    for name in ours:
+        asked = {*items.select(_whole(pl.col(name))).to_series().drop_nulls()}
+        known = file.table.select(_whole(pl.col(ids)))
+        if same := next((column for column in ids if not asked.isdisjoint(known[column])), None):
             return {name: same}
-    if len(fields) != 1:
-        return {}
-    values = {*items[fields[0]].drop_nulls()}
-    texts = [name for name in columns if name.casefold() not in GOLD_COLUMNS]
-    equal = [name for name in texts if {*file.table[name].drop_nulls()} == values]
-    return {fields[0]: equal[0]} if len(equal) == 1 else {}
+    if len(fields) == 1:
+        values = {*items[fields[0]].drop_nulls()}
+        texts = [name for name in columns if name.casefold() not in GOLD_COLUMNS]
+        equal = [name for name in texts if {*file.table[name].drop_nulls()} == values]
+        if len(equal) == 1:
+            return {fields[0]: equal[0]}
+    # Ids of which none is the same: the error shows them.
+    return {ours[0]: ids[0]} if len(ours) == len(fields) == 1 and ids[:1] == [file.id_column] else {}
 
 
 def _no_column(file: GoldFile, items: pl.DataFrame, dataset: Dataset | None) -> str:
@@ -378,7 +393,7 @@ class _Key(NamedTuple):
         fields: the pool's fields.
         columns: the file's columns.
         separator: what stands between the texts of several fields.
-        ids: whether the columns hold ids, in which 7.0 is 7.
+        ids: whether the columns hold ids, in which 7.0, 007 and 7E+00 are 7.
         used: the positions of the rows that match an item, once the key is joined.
         renamed: whether a column holds a field under another name, which only its values show.
     """
@@ -393,8 +408,8 @@ class _Key(NamedTuple):
     def of(self, table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Add the key, made of these columns of the table."""
         texts = [pl.col(name).fill_null("") for name in names]
-        if self.ids:  # Some programs add a zero fraction to whole numbers.
-            texts = [text.str.replace(r"^(-?\d+)\.0+$", "$1") for text in texts]
+        if self.ids:
+            texts = [_whole(text) for text in texts]
         return table.with_columns(pl.concat_str(texts, separator=self.separator).alias(_KEY))
 
 
@@ -471,7 +486,7 @@ def _keys(sides: _Sides) -> Iterator[_Key]:
         for name in filter(is_id, fields):
             key = _Key((name,), (str(file.id_column),), ids=True)
             if _same_items(sides, key, by_name):
-                yield key
+                yield from (key, key._replace(ids=False))
     if named:
         yield by_name
     if "inputs" in file.inputs and "inputs" not in named.values():
@@ -484,7 +499,8 @@ def _keys(sides: _Sides) -> Iterator[_Key]:
         yield _Key((*named, *more), (*named.values(), *more.values()))
     for name, column in sides.other.items():
         declared_id = sides.dataset and sides.dataset.items and sides.dataset.items.id == name
-        yield _Key((name,), (column,), ids=may_be_ids(column) is not None, renamed=not declared_id)
+        key = _Key((name,), (column,), ids=may_be_ids(column) is not None, renamed=not declared_id)
+        yield from (key, key._replace(ids=False))
 
 
 def _same_items(sides: _Sides, by_id: _Key, by_name: _Key) -> bool:
@@ -549,7 +565,8 @@ def _nothing_matches(sides: _Sides, *, any_key: bool) -> DataError | InputError:
 
 def _first_values(table: pl.DataFrame, names: Sequence[str]) -> str:
     first = {name: texts[0] for name in names if len(texts := table[name].drop_nulls())}
-    return listed([f"{name} '{shortened(text)}'" for name, text in first.items()], 5) or "nothing"
+    values = [f"{name.removeprefix(INPUT_MARK)} '{shortened(text)}'" for name, text in first.items()]
+    return listed(values, 5) or "nothing"
 
 
 def _scorer_items(  # noqa: PLR0917 - one table of pairs

@@ -17,7 +17,9 @@ import polars as pl
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Origin, Reading, read_reading, reading_of
 from merilo.files import FileTable, Progress, fold, read_header
+from merilo.files import sha256 as content_digest
 from merilo.people.frames import Frame, is_frame, not_, polars_of
+from merilo.people.gold_file import may_be_ids
 from merilo.people.platforms import Export, label_studio, loading, plain
 from merilo.people.platforms.forms import TABLE_FORMS, named_columns
 from merilo.people.platforms.loading import as_texts
@@ -25,7 +27,7 @@ from merilo.people.pseudonyms import key_of
 from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
 from merilo.settings import Platform
 from merilo.strict_json import Json, read_json
-from merilo.wording import choices, listed, shortened
+from merilo.wording import choices, listed, shortened, shown
 
 #: How many rows are compared at once.
 _COMPARED: Final = 100_000
@@ -105,8 +107,19 @@ def read_origin(origin: Origin, progress: Progress | None = None) -> Responses:
         DataError: the sources come from different projects, or have no answers.
     """
     sources, reading = origin.tables or origin.files, origin.reading
+    _refuse_the_same_file(origin.files)
     exports = [read_export(source, None, reading, progress) for source in sources]
     return replace(recode(_responses(exports, reading), reading.recode), origin=origin)
+
+
+def _refuse_the_same_file(files: Sequence[Path]) -> None:
+    """Refuse a file that is given twice: its answers and their cost would count twice."""
+    sizes = [path.stat().st_size if path.is_file() else -1 for path in files]
+    contents: dict[str, Path] = {}
+    for path in (path for path, size in zip(files, sizes, strict=True) if size > 0 and sizes.count(size) > 1):
+        if other := contents.get(digest := content_digest(path)):
+            raise DataError(f"has the same content as {shown(other)}: give it once", file=path)
+        contents[digest] = path
 
 
 def platform_of(origin: Origin) -> Platform | None:
@@ -255,9 +268,15 @@ def _responses(exports: Sequence[Export], reading: Reading) -> Responses:
     data = pl.concat(parts, how="diagonal")
     data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
     identity = (*fields, "respondent", "answer", "control", "page")
-    data = _timed(data.filter(~pl.all_horizontal(pl.col(name).is_null() for name in identity)))
+    data = data.filter(~pl.all_horizontal(pl.col(name).is_null() for name in identity))
+    data = data.with_columns(
+        _in_one_notation(data[name])
+        for name in ("respondent", *fields[:1])
+        if name == "respondent" or (len(fields) == 1 and may_be_ids(name.removeprefix(INPUT_MARK)))
+    )
     rows_read = data.height
-    data = data.with_columns(_why_dropped(fields, reading).alias("dropped"), paid=pl.col("dropped").is_null())
+    why, sample = _why_dropped(fields, reading), pl.lit(1, pl.UInt32)
+    data = data.with_columns(why.alias("dropped"), paid=_is_page(), sample=sample)
     counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
     unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
     data = data.filter(pl.col("dropped").is_null())
@@ -358,13 +377,18 @@ def _arms(data: pl.DataFrame) -> dict[str, str]:
     return dict(pairs.select("respondent", "arm").iter_rows())
 
 
-def _timed(data: pl.DataFrame) -> pl.DataFrame:
-    """Compute the seconds of each page from the platform's durations or else its times, which may cross midnight."""
-    seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
-    of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
-    crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
-    known = pl.coalesce("page_seconds", crossing)
-    return data.with_columns(page_seconds=pl.when(known >= 0).then(known), sample=pl.lit(1, dtype=pl.UInt32))
+def _is_page() -> pl.Expr:
+    """Return whether a row stands for work: the platform takes it, and it names an annotator or has an answer."""
+    return pl.col("dropped").is_null() & pl.any_horizontal(
+        pl.col("respondent", "answer", "page").is_not_null()
+    )
+
+
+def _in_one_notation(ids: pl.Series) -> pl.Series:
+    """Write 7.0 as 7 if the column has both: programs add the fraction to whole numbers beside empty cells."""
+    fractions = ids.filter(ids.str.contains(r"^\d+\.0+$")).unique()
+    whole = fractions.str.replace(r"\.0+$", "")
+    return ids.replace(fractions, whole) if len(whole) and whole.is_in(ids.unique().implode()).any() else ids
 
 
 #: White space that folding changes: at either end, repeated, or other than a space.

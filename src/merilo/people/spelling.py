@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 JCUKEN: Final = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
 #: Cyrillic letters that look Latin, and their Latin twins.
 TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
+_QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
+TO_JCUKEN: Final = str.maketrans(_QWERTY, JCUKEN)
+TO_QWERTY: Final = str.maketrans(JCUKEN, _QWERTY)
+#: A key whose Cyrillic letters all look Latin in capitals, and single letters that do not.
+_LOOKS_LATIN: Final = r"^[ -~авекмнорстухі]*[авекмнорстухі][ -~авекмнорстухі]*$"
+_OWN_LETTERS: Final = "бгдёжзийлпфцчшщъыьэюя"
 YO: Final = str.maketrans("ёЁ", "еЕ")
 
 _SPACE: Final = re.compile(r"[\s\u200b\ufeff]+")
@@ -180,8 +186,26 @@ def _keys(texts: pl.DataFrame, dataset: Dataset, labels: Iterable[str], separato
     keys = marked["key"].scatter((~marked["easy"]).arg_true(), hard)
     if dataset.answer.kind not in _LABELS:
         return keys
+    keys = _in_one_alphabet(keys)
     few = {key(label, "") for label in labels} or ({*keys} if texts.height <= len(_TRUTH) * 4 else {""})
     return keys.replace(_TRUTH) if few <= _TRUTH.keys() else keys
+
+
+def _in_one_alphabet(keys: pl.Series) -> pl.Series:
+    """Replace a key in Cyrillic letters that look Latin by the Latin key, if that is given too and no other fits.
+
+    The letter may also be one of an own Cyrillic list (А, Б, В), or stand on the key of another Latin label.
+    """
+    written = keys.filter(keys.str.contains(_LOOKS_LATIN)).unique()
+    if written.is_empty():
+        return keys
+    listed = keys.is_in(list(_OWN_LETTERS)).any()
+    latin = written.map_elements(lambda key: key.upper().translate(TWINS).casefold(), return_dtype=pl.String)
+    typed = written.map_elements(lambda key: key.translate(TO_QWERTY), return_dtype=pl.String)
+    there = keys.unique().implode()
+    fits = latin.is_in(there) & ((typed == latin) | ~typed.is_in(there))
+    fits &= (written.str.len_chars() > 1) | pl.Series([not listed])
+    return keys.replace(written.filter(fits), latin.filter(fits))
 
 
 def _exam_key(answer: str, kind: str) -> str:
@@ -340,9 +364,16 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
         DataError: an annotator gave one item two different answers and `repeats` is "refuse".
     """
     same = ["item", "respondent", "sample", "is_control"]
-    on_page = ["page", "answer", *same]
-    same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()
-    responses = responses.without(same_row, "same_row_twice")
+    if responses.table.height == responses.table.select(same).n_unique():
+        return responses
+    # Without pages, rows that took the same time are the same row.
+    paged = pl.col("page").is_not_null()
+    times = pl.when(~paged).then(pl.struct("started", "submitted", "page_seconds")).alias("times")
+    row = pl.struct("page", "answer", *same, *([times] if responses.table["page"].null_count() else []))
+    known = paged | pl.any_horizontal(pl.col("submitted", "page_seconds").is_not_null())
+    once = responses.without(known & ~row.is_first_distinct(), "same_row_twice")
+    # The row that remains has the page's cost.
+    responses = replace(once, lost_pages=responses.lost_pages)
     tests = responses.table.filter(~pl.col("is_control"))
     if tests.height == tests.select(same).n_unique():
         return responses

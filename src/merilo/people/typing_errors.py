@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from merilo.people.spelling import JCUKEN, TWINS, YO, plain_number
+from merilo.people.spelling import TO_JCUKEN, TO_QWERTY, TWINS, YO, plain_number
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.records import Record
 from merilo.text import Text
@@ -26,10 +26,6 @@ TYPING_ERRORS: Final[Mapping[str, Text]] = {
     "power_of_ten": Text("factor of 10, 100 ..."),
     "one_character": Text("one character"),
 }
-
-_QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
-_TO_JCUKEN: Final = str.maketrans(_QWERTY, JCUKEN)
-_TO_QWERTY: Final = str.maketrans(JCUKEN, _QWERTY)
 
 #: Shorter texts are within one edit of each other: "A" for "B" is a different choice, not a typing error.
 SHORTEST_TEXT: Final = 4
@@ -106,7 +102,7 @@ def _of_texts(answer: str, right: str) -> dict[str, bool]:
         "notation": plain == two,
         "case": plain.casefold() == two.casefold(),
         "alphabet": typed.translate(TWINS).casefold() == right.strip().translate(TWINS).casefold(),
-        "layout": known in {typed.casefold().translate(table) for table in (_TO_JCUKEN, _TO_QWERTY)},
+        "layout": known in {typed.casefold().translate(table) for table in (TO_JCUKEN, TO_QWERTY)},
         "one_character": _one_letter(plain, two),
     }
 
@@ -194,4 +190,11 @@ def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tup
 
 
 def _looks_like(answer: str, label: str) -> bool:
-    return answer.strip(_APPENDED) == label.strip(_APPENDED) or _one_letter(answer, label)
+    same = answer.strip(_APPENDED) == label.strip(_APPENDED)
+    return same or looks_like(answer, label) or _one_letter(answer, label)
+
+
+def looks_like(cyrillic: str, latin: str) -> bool:
+    """Return whether a text in Cyrillic letters looks like one in Latin letters."""
+    written, two = cyrillic.upper(), latin.upper()
+    return written != two and written.translate(TWINS) == two

@@ -67,6 +67,7 @@ WAYS: Final = {
 #: Why a row of the export does not count.
 REASONS: Final = {
     "empty_input": Text("empty input"),
+    "header": Text("a repeated header"),
     "empty_answer": Text("empty answer"),
     "rejected": Text("rejected by the requester"),
     "not_submitted": Text("not submitted"),

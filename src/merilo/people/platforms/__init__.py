@@ -92,7 +92,15 @@ def export_of_columns(
     """
     data = in_seconds(data, places.get("page_seconds"))
     texts = {name: column(data, places.get(name)) for name in ("respondent", "answer", "page", *PARSED)}
-    parsed = {name: (moment if what == "time" else number)(texts[name]) for name, (what, _) in PARSED.items()}
+    parsed = {
+        name: moment(texts[name])
+        if what == "time"
+        else number(texts[name], LONGEST_PAGE if what == "seconds" else _MOST)
+        for name, (what, _) in PARSED.items()
+    }
+    names = (str(places["respondent"]), str(places["answer"]))
+    header = pl.all_horizontal(pl.col(name) == name for name in names if name in data.columns)
+    why = pl.when(header).then(pl.lit(HEADER))
     rows = data.select(
         respondent=texts["respondent"],
         answer=texts["answer"],
@@ -100,28 +108,62 @@ def export_of_columns(
         is_control=known.is_not_null() if is_control is None else is_control,
         page=texts["page"],
         **parsed,
-        dropped=pl.lit(None, pl.String) if dropped is None else dropped,
+        dropped=why if dropped is None else pl.coalesce(why, dropped),
         row=pl.col(ROW).cast(pl.UInt32),
         **({"arm": pl.col(arm)} if (arm := places.get("arm")) else {}),
     )
     fields = data.select(pl.col(name).alias(field) for name, field in inputs.items())
-    answer, unread = str(places["answer"]), tuple(_unread(data, rows, places, table.file))
-    return Export(table.file, fields, rows, answer, (answer,), unread=unread)
+    timed = rows.with_columns(page_seconds=_seconds())
+    answer, unread = str(places["answer"]), tuple(_unread(data, rows, timed, places, table.file))
+    return Export(table.file, fields, timed, answer, (answer,), unread=unread)
+
+
+def _seconds() -> pl.Expr:
+    """Return the seconds of each page: the platform's duration or else that of its times, which may cross midnight."""
+    seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
+    of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
+    crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
+    possible = pl.when(crossing.is_between(0, LONGEST_PAGE)).then(crossing)
+    return pl.coalesce("page_seconds", possible)
 
 
 def _unread(
-    data: pl.DataFrame, rows: pl.DataFrame, places: Mapping[str, str | None], file: str
+    data: pl.DataFrame,
+    rows: pl.DataFrame,
+    timed: pl.DataFrame,
+    places: Mapping[str, str | None],
+    file: str,
 ) -> Iterable[Unread]:
-    """Find the times and numbers of the text columns `data` that are missing in the parsed columns `rows`."""
+    """Find the times and numbers of the text columns `data` that are missing in the parsed columns `rows`.
+
+    In `timed`, durations come from times too: two times may be no duration.
+    """
     for name, (what, _) in PARSED.items():
         source = places.get(name)
         if source is None or source not in data.columns or not rows[name].null_count():
             continue
-        lost = rows.select("row", text=data[source]).filter(
-            (pl.col("text").str.strip_chars() != "") & rows[name].is_null()
-        )
-        if lost.height:
-            yield Unread(what, source, lost["row"].n_unique(), file, lost["row"][0], lost["text"][0])
+        yield from _first_unread(rows, (pl.lit(data[source])), rows[name].is_null(), what, source, file)
+    between = [str(places.get(name)) for name in ("started", "submitted")]
+    if timed["page_seconds"].null_count() and {*between} <= {*data.columns}:
+        both = rows["started"].is_not_null() & rows["submitted"].is_not_null()
+        text = pl.concat_str([pl.lit(data[name]) for name in between], separator=" – ")
+        lost = both & timed["page_seconds"].is_null() & rows["page_seconds"].is_null()
+        yield from _first_unread(rows, text, lost, "seconds", " – ".join(between), file)
+
+
+def _first_unread(  # noqa: PLR0917 - one kind of value
+    rows: pl.DataFrame,
+    text: pl.Expr,
+    lost: pl.Series,
+    what: Literal["time", "seconds", "reward"],
+    source: str,
+    file: str,
+) -> Iterable[Unread]:
+    first = rows.select("row", "dropped", text=text).filter(
+        lost, pl.col("text").str.strip_chars() != "", pl.col("dropped").ne_missing(HEADER)
+    )
+    if first.height:
+        yield Unread(what, source, first["row"].n_unique(), file, first["row"][0], first["text"][0])
 
 
 def numbered(table: FileTable) -> pl.DataFrame:
@@ -144,8 +186,13 @@ _ZONES: Final = {
     "CST": "-0600", "CDT": "-0500", "EST": "-0500", "EDT": "-0400",
 }  # fmt: skip
 
-#: Larger rewards and durations are treated as unreadable, so that sums over pages stay finite.
+#: Larger rewards are treated as unreadable, so that sums over pages stay finite.
 _MOST: Final = 1e15
+#: Longer durations in seconds are treated as unreadable: nobody works on a page for more than 30 days.
+LONGEST_PAGE: Final = 30 * 24 * 3600.0
+
+#: Why a row that repeats the header is no response: files that were put together have several.
+HEADER: Final = "header"
 
 
 def moment(text: pl.Expr) -> pl.Expr:
@@ -179,13 +226,22 @@ def _moments(texts: pl.Series) -> pl.Series:
         if times.null_count() == texts.null_count():
             break
         times = times.fill_null(written.str.to_datetime(f"{form}%#z", time_unit="ms", strict=False))
-    return times.dt.replace_time_zone(None)
+    times = times.dt.replace_time_zone(None)
+    return times if times.null_count() == texts.null_count() else times.fill_null(_since_1970(texts))
 
 
-def number(text: pl.Expr) -> pl.Expr:
-    """Parse a number with a decimal point or comma; other texts, negative and infinite numbers become null."""
+def _since_1970(texts: pl.Series) -> pl.Series:
+    """Parse seconds since 1970, of 10 digits, and milliseconds, of 13 digits."""
+    text = texts.str.strip_chars()
+    seconds = text.set(~text.str.contains(r"^\d{10}(\.\d+)?$"), None).cast(pl.Float64) * 1000
+    milliseconds = text.set(~text.str.contains(r"^\d{13}$"), None).cast(pl.Float64)
+    return milliseconds.fill_null(seconds).cast(pl.Int64).cast(pl.Datetime("ms"))
+
+
+def number(text: pl.Expr, most: float = _MOST) -> pl.Expr:
+    """Parse a number with a decimal point or comma; other texts, negative and larger numbers become null."""
     value = text.str.strip_chars().str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return pl.when(value.is_finite() & (value >= 0) & (value < _MOST)).then(value)
+    return pl.when(value.is_finite() & (value >= 0) & (value < most)).then(value)
 
 
 def in_seconds(data: pl.DataFrame, name: str | None) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
 from merilo.files import FileTable
 from merilo.metrics.pass_at_k import FAILED, PASSED
-from merilo.people.platforms import PARSED, ROW, Export, column, export_of_columns, number, numbered
+from merilo.people.platforms import HEADER, PARSED, ROW, Export, column, export_of_columns, number, numbered
 from merilo.people.platforms.loading import INSPECT
 from merilo.people.signals import SIGNAL_COLUMNS, folded
 from merilo.wording import choices, listed
@@ -45,8 +45,8 @@ _FURTHER: Final[Mapping[str, str]] = {
     "answer": "choice rating judgment judgement verdict оценка класс выбор",
 }
 
-#: The words of a column that plainly is the duration of an answer in seconds, besides their unit.
-_SECONDS: Final = re.compile(r"s|secs?|seconds?|сек|секунд[аы]?")
+#: The words of a column that plainly is the duration of an answer, besides their unit.
+_SECONDS: Final = re.compile(r"s|secs?|seconds?|сек|секунд[аы]?|ms|msec|millis|milliseconds|мс")
 _DURATION: Final = {"time", "duration", "elapsed", "spent", "took", "rt", "latency", "время", "длительность"}
 _OF_AN_ANSWER: Final = {
     *(
@@ -74,6 +74,9 @@ _OTHERS: Final = {
 
 #: The columns of a table that has been turned into one row per answer.
 _ITEM, _PERSON, _ANSWER = "item\x1f", "\x1fannotator", "\x1fanswer"
+
+#: What the last line of a spreadsheet begins with if it holds sums.
+_TOTALS: Final = {"total", "totals", "grand total", "sum", "итого", "всего", "сумма", "общий итог"}
 
 #: How tables write that an answer is right or wrong, in lower case.
 _RIGHT: Final = ("1", "1.0", "true", "yes", "correct", "right", "passed", "да", "верно")
@@ -128,7 +131,7 @@ def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> tuple[Reading
         update={what: there[0] for what in free if (there := usual(USUAL[what]))}
     )
     # A row that was split into answers has the duration of all of them.
-    durations = [name for name in bare if _is_duration_in_seconds(name)]
+    durations = [name for name in bare if _is_duration(name)]
     if (
         columns.seconds is None
         and len(durations) == 1
@@ -138,8 +141,8 @@ def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> tuple[Reading
     return reading.model_copy(update={**places, "columns": columns}), unclear
 
 
-def _is_duration_in_seconds(name: str) -> bool:
-    """Check whether a name plainly says a duration in seconds, such as `time_sec`, `duration (s)` or `seconds`."""
+def _is_duration(name: str) -> bool:
+    """Check whether a name plainly says a duration with its unit, such as `time_sec`, `duration (s)` or `rt_ms`."""
     apart = re.sub(r"([a-zа-я])([A-ZА-Я])", r"\1 \2", name)
     *words, unit = re.findall(r"[^\W_]+", apart) or [""]
     said = {word.casefold() for word in words}
@@ -192,20 +195,45 @@ def read(table: FileTable, reading: Reading) -> Export:
     columns, answer = reading.columns, (reading.columns.score or reading.answer)[0]
     if columns.score:
         data = _verdicts(data, reading, table.file)
+    _refuse_totals(data, reading.item, table.file)
     places = {place: getattr(columns, what) for what, place in _OTHERS.items() if what != "control"}
     skipped, no = columns.skipped, [*_WRONG, "", "-"]
     marked = column(data, skipped).str.strip_chars().str.to_lowercase().is_in(no)
+    not_mine = pl.lit(value=True) if skipped is None else marked
+    second_header = pl.lit(_is_header(data, reading.annotator[0], answer)) & (pl.int_range(pl.len()) == 0)
+    why = pl.when(second_header).then(pl.lit(HEADER)).when(~not_mine).then(pl.lit("may_be_mine"))
     export = export_of_columns(
         table,
         data,
         {**places, "respondent": reading.annotator[0], "answer": answer, "arm": columns.arm},
         {name: name.rstrip("\x1f") for name in reading.item},
         column(data, columns.control),
-        dropped=pl.when(~marked).then(pl.lit("may_be_mine")) if skipped else None,
+        dropped=why,
     )
     signals = folded(data)
     rows = export.rows if signals.is_null().all() else export.rows.with_columns(signals)
     return replace(export, rows=rows, scored=bool(columns.score))
+
+
+def _is_header(data: pl.DataFrame, annotator: str, answer: str) -> bool:
+    """Return whether the first row is a second header, such as one in another language: it has usual names."""
+    names = (("annotator", annotator), ("answer", answer))
+    return data.height > 0 and all(
+        re.sub(r"[\W_]+", "", (data[name][0] or "").casefold()) in USUAL[what].split() for what, name in names
+    )
+
+
+def _refuse_totals(data: pl.DataFrame, item: Sequence[str], file: str) -> None:
+    """Refuse a last row of totals, which would be an item of its own."""
+    for name in item:
+        last = data[name][-1] if data.height else None
+        if last and last.strip(" :").casefold() in _TOTALS and (data[name] == last).sum() == 1:
+            raise InputError(
+                f"'{last}' looks like a line of totals: delete it",
+                file=file,
+                row=int(data[ROW][-1]),
+                field=name,
+            )
 
 
 def with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
