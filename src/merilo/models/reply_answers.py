@@ -557,7 +557,7 @@ def _answers(
             # Samples of one item often repeat each other.
             known: dict[tuple[str, str], ExtractedAnswer] = {}
             item, last = ordered_items[place], place
-            group, options = _alike(declared, item, manner)
+            group, options = _alike(declared, item)
         alone = bool(values or choices or finish in _NO_REPLY)
         extracted = None if alone else known.get((text, finish))
         if extracted is None:
@@ -579,10 +579,8 @@ def _answers(
         )
 
 
-def _alike(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str]]:
+def _alike(declared: Dataset, item: Item) -> tuple[Hashable, list[str]]:
     """Return what items have in common whose replies are read alike unless they name an option, and the options."""
-    if declared.answer.kind == "program" or manner == "harness":
-        return None, []
     form = form_of(declared, item)
     options = [_squeezed(text) for text in form.options.values()]
     return (form.kind, form.labels, (*form.options,), form.letters, form.choices), options
