@@ -123,6 +123,8 @@ def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: It
         ("rummlu", RIVERS, "The answer is **(A) Волга**, which flows into the Caspian Sea.", "A"),
         ("rummlu", RIVERS, "Answer: $\\text{A}$", "A"),
         ("rummlu", RIVERS, "Волга", "A"),
+        ("rummlu", RIVERS, "A, because B flows elsewhere.", "A"),
+        ("rummlu", RIVERS, "A — a river of the plain, unlike C and D.", "A"),
         ("simplear", SUM, "663 + 806 = 1,469", "1469"),
         ("simplear", SUM, "Answer: $1 469.00", "1469"),
         ("simplear", SUM, "Ответ: −5", "-5"),

@@ -38,8 +38,11 @@ UNDECIDED: Final = ""
 
 #: What may not follow a label or a number: it would be a part of a word, a fraction or a formula.
 _ALONE: Final = r"(?![\w%°]|[.,]\d|['’]\w|\s?[-+*/×·^=]\s?\d)"
-#: What joins two labels.
-_JOINED: Final = r"[)\]»\"'.…]*\s*(?:,?\s*(?:и|или|либо|and|or|&)\s|/|,)\s*"
+#: What joins two labels: after a comma alone, only a noun may stand before the second ("A, option B").
+_JOINED: Final = (
+    r"[)\]»\"'.…]*\s*(?:,?\s*(?:и|или|либо|and|or|&)\s+(?:\w+\s+)??"
+    r"|[/,]\s*(?:(?:option|choice|answer|вариант\w*|ответ\w*|пункт\w*)\s+)?)"
+)
 _CYRILLIC: Final = dict(zip("ABCEHKMOPTX", "АВСЕНКМОРТХ", strict=True))
 #: Labels in words: where options have texts, the first or second option; elsewhere numbers, yes and no.
 _ORDINALS: Final = (r"first|перв\w{2}", r"second|втор\w{2}", r"third|трет\w{2}", r"fourth|четв[её]рт\w{2}")
@@ -75,7 +78,7 @@ class Form:
     @cached_property
     def joined(self) -> re.Pattern[str]:
         """What follows a label that is joined with a second one, such as "or B"."""
-        return re.compile(rf"{_JOINED}(?:\w+\s+)??{self.own}{_ALONE}" if self.labels else r"(?!)")
+        return re.compile(rf"{_JOINED}{self.own}{_ALONE}" if self.labels else r"(?!)")
 
     @cached_property
     def own(self) -> str:
@@ -378,7 +381,13 @@ _TAKEN_BACK: Final = re.compile(
     + r"\b|(?<=[.\n] )нет,",
     re.IGNORECASE,
 )
-_NOT_THE_OTHER: Final = re.compile(r",\s+(?:а не|not|и не|but not)\s.*$|\s+rather than\s.*$", re.IGNORECASE)
+#: What follows an answer in its sentence: another answer that it is not, or why.
+_NOT_THE_OTHER: Final = re.compile(
+    r"(?:,\s+(?:а не|not|и не|but not)"
+    r"|[\s,]+(?:rather than|unlike|because|since|в отличие от|потому что|так как|поскольку))"
+    r"\s(?:[^.!?\n]|[.!?](?=\S))*",
+    re.IGNORECASE,
+)
 _NEXT_QUESTION: Final = re.compile(
     r"\n[^\S\n]*(?:вопрос|задание|question|q|user|human)\s*\d*\s*:", re.IGNORECASE
 )
@@ -603,6 +612,7 @@ def _begun(text: str, form: Form) -> ReadReply | None:
         match = _INTEGER.fullmatch(begun["answer"]) if "=" not in text and begun["answer"] != "1" else None
         return ReadReply(_digits(match), "beginning", begun[0]) if match else None
     label = form.token.match(text, begun.start("answer"))
+    text = _NOT_THE_OTHER.sub("", text)
     if not label or label.end() != begun.end("answer") or _joins(text, form):
         return None
     value = form.label_at(label)
