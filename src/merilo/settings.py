@@ -28,7 +28,7 @@ from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from merilo.errors import UsageError, argument, one_text
 from merilo.strict_json import Json
-from merilo.wording import choices
+from merilo.wording import choices, listed
 
 #: Groups of options in the help of a command.
 PROCEDURE: Final = "Procedure"
@@ -253,6 +253,10 @@ class RunSettings(CheckedSettings):
             raise UsageError(
                 f"{argument('as_people')} sends what people saw: leave out {argument('prompts')}"
             )
+        unused = [name for name in ("stop", "max_tokens", "temperature") if getattr(self, name)]
+        if self.mode == "loglikelihood" and unused:
+            message = f"generates nothing: leave out {listed([*map(argument, unused)])}"
+            raise UsageError(message, field=argument("mode", "loglikelihood", given="loglikelihood"))
         if self.max_usd is not None and self.price is None:
             message = f"needs the price of a million tokens: {argument('price', 'IN,OUT')}"
             raise UsageError(message, field=argument("max_usd"))

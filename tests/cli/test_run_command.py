@@ -182,6 +182,11 @@ def test_the_budget_stops_the_run_and_a_higher_one_resumes_it(tmp_path: Path) ->
         (["--model", LOCAL, "--model-args", "model=m,base_url=http://h/v1", "--datasets", "bps", "--mode", "loglikelihood"],
          "has no log-likelihoods: ask BPS with --mode generate"),
         (["--model", "gold", "--datasets", "lcs", "--as-people", "--shots", "1"], "people saw no shots"),
+        (["--model", "gold", "--datasets", "bps", "--mode", "loglikelihood", "--stop", ".", "--temperature", "1"],
+         "--mode loglikelihood: generates nothing: leave out --stop, --temperature"),
+        (["--model", "gold", "--study", "s", "--data", "d"], "--study: a study is asked exactly as people saw it: leave out --data"),
+        (["--model", "gold", "--study", "s", "--prompts", "merilo"], "as people saw it: leave out --prompts"),
+        (["--model", "gold", "--study", "s", "--shots", "1"], "as people saw it: leave out --shots"),
         (["--model", "gold", "--datasets", "lcs", "--samples", "3"], "would be equal at temperature 0: give --temperature T above 0"),
         (["--model", "gold", "--datasets", "lcs", "--max-tokens", "0"], "--max-tokens must be 1 or more"),
         (["--model", "gold", "--datasets", "lcs", "--price", "1"], "--price: takes the prices of requests and of answers, such as 2.5,10, not '1'"),
@@ -266,6 +271,9 @@ def test_built_in_respondents_are_marked_in_the_table(tmp_path: Path) -> None:
     assert "most-frequent (built-in)" in done.out
     assert "is a built-in respondent, not a model" in done.err
     assert merilo("score", tmp_path / "run", "--json", "-").json["model"]["builtin"]
+    for option in ("--per-item", "--replies", "--force", "--dataset=parus", "--split=test", "--cluster=x"):
+        told = f"merilo: {option.partition('=')[0]} does not go with the folder of a run, which is scored as it was asked"
+        assert merilo("score", tmp_path / "run", option).complaint == told
 
 
 def test_the_run_s_folder_holds_no_key_of_the_address_or_the_body(tmp_path: Path) -> None:

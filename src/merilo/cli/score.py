@@ -78,13 +78,22 @@ def score_responses(
     from merilo.models.run_folder import is_run  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.runs.scores import score  # noqa: PLC0415
 
+    if is_run(responses):
+        _refuse_for_a_run(
+            dataset=dataset_name,
+            split=split,
+            cluster=cluster,
+            per_item=per_item,
+            replies=replies,
+            force=force,
+        )
+        rater = rater_of(rudetox_models, rudetox_curves)
+        return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
-    rater = rater_of(rudetox_models, rudetox_curves)
-    if is_run(responses):
-        return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
+    rater = rater_of(rudetox_models, rudetox_curves)
     with working("Scoring the answers"):
         result = score(
             responses,
@@ -105,6 +114,16 @@ def score_responses(
         answered = counted_noun(result.answered, "answered item", "answered items")
         say(f"{answered} in {counted_noun(clusters, 'cluster', 'clusters')} by '{result.cluster}'")
     return 0
+
+
+def _refuse_for_a_run(**options: object) -> None:
+    """Refuse options that only answers in a file have."""
+    unfit = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
+    if unfit:
+        goes = "does" if len(unfit) == 1 else "do"
+        raise UsageError(
+            f"{listed(unfit)} {goes} not go with the folder of a run, which is scored as it was asked"
+        )
 
 
 def _score_run(

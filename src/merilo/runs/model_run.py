@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
-from merilo.errors import MissingPartError
+from merilo.errors import MissingPartError, UsageError, argument
 from merilo.files import sha256
 from merilo.models.asked_datasets import (
     BUNDLED_NAME,
@@ -79,6 +79,18 @@ class RunOptions:
     study: Path | None = None
     settings: RunSettings = field(default_factory=RunSettings)
     command: str = "merilo.run"
+
+    def __post_init__(self) -> None:
+        """Refuse what would not change the requests."""
+        chosen = {"data": self.data, "prompts": self.settings.prompts, "shots": self.settings.shots}
+        for name, value in chosen.items():
+            if self.study and value:
+                leave = f"leave out {argument(name)}"
+                raise UsageError(
+                    f"a study is asked exactly as people saw it: {leave}", field=argument("study")
+                )
+        if self.model_args and not isinstance(self.model, str):
+            raise UsageError("is for a backend that is named", field=argument("model_args"))
 
     @property
     def price(self) -> Price | None:
