@@ -19,7 +19,7 @@ record of a reply may have a `finish_reason`, and the `options` as the model saw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
@@ -95,6 +95,44 @@ def read_item_answers(path: Path, *, replies: bool = False) -> Iterator[ItemAnsw
             return _of_json([*read_parquet(path).iter_rows(named=True)], path, replies=replies)
         case _:
             return _of_table(path, replies=replies)
+
+
+def read_sheet(path: Path) -> list[ItemAnswer]:
+    """Read a file of answers; several answers to an item are told apart by their `sample`.
+
+    Raises:
+        InputError: the file cannot be read, lacks ids or answers, or holds two answers to an item as the same sample.
+    """
+    return [*each_once(read_item_answers(path), path)]
+
+
+def each_once(
+    records: Iterable[ItemAnswer], file: object, *, uncounted: bool = False
+) -> Iterator[ItemAnswer]:
+    """Yield answers, and refuse a second one to an item as the same sample.
+
+    Args:
+        records: the answers.
+        file: where they come from, for messages.
+        uncounted: whether an item may have several answers without a sample.
+
+    Raises:
+        InputError: an item is answered twice.
+    """
+    rows: dict[tuple[str, str], int] = {}
+    for record in records:
+        if not (uncounted and record.sample is None):
+            first = rows.setdefault((record.item, sample_of(record)), record.row)
+            if first != record.row:
+                twice = f"item {record.item[:60]!r} is answered twice, here and in row {first}"
+                hint = "" if record.sample else "; tell several answers to an item apart by a field 'sample'"
+                raise InputError(f"{twice}{hint}", file=file, row=record.row)
+        yield record
+
+
+def sample_of(answer: ItemAnswer) -> str:
+    """Return the name of an answer among several to its item; that of a single answer is 1."""
+    return "1" if answer.sample in {None, ""} else str(answer.sample)
 
 
 def holds_replies(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from model_backends import LocalBackend, label_by_hash
@@ -17,7 +18,6 @@ from merilo.errors import UsageError
 from merilo.items import Item, Split, write_splits
 from merilo.models.asked_datasets import limited
 from merilo.models.asking import Request
-from merilo.models.reply_answers import read_sheet
 from merilo.submissions import read_gold, score_submission
 from merilo.submissions.writing import pack
 
@@ -80,7 +80,9 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
 def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
     assert pack(tmp_path, tmp_path / "mine.zip") == (["LCS"], [])
-    assert {one.answer for one in read_sheet(tmp_path / "lcs.jsonl", first_sample=True)} == {"1"}
+    with ZipFile(tmp_path / "mine.zip") as archive:
+        documents = json.loads(archive.read("LCS.json"))["data"]["test"]
+    assert {document["outputs"] for document in documents} == {"1"}
 
 
 PICTURES = """\

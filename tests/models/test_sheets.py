@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo import score
-from merilo.answer_tables import ItemAnswer
+from merilo.answer_tables import ItemAnswer, read_sheet
 from merilo.datasets import dataset
 from merilo.errors import DataError, InputError
 from merilo.items import entry_of
-from merilo.models.reply_answers import answers_of_table, read_sheet
+from merilo.models.reply_answers import answers_of_table
 
 
 def written_as(suffix: str, folder: Path, answers: dict[str, str]) -> Path:
@@ -74,7 +74,8 @@ def test_answers_are_not_touched_on_the_way(
             '{"id": 1, "answer": "a"}\n\n{"id": 1, "answer": "a"}',
             "row 3: item '1' is answered twice",
         ),
-        ("a.csv", "id,answer\n1,a\n2,b\n1,a\n", "row 4: item '1' is answered twice"),
+        ("a.csv", "id,answer\n1,a\n2,b\n1,a\n", "row 4: item '1' is answered twice, here and in row 2; tell several answers to an item apart by a field 'sample'"),
+        ("a.csv", "id,answer,sample\n1,a,x\n1,b,y\n1,a,x\n", "row 4: item '1' is answered twice, here and in row 2"),
         ("a.json", '[{"answer": "a"}]', "row 1: has no 'id'"),
         ("a.json", '[{"id": null, "answer": "a"}]', "row 1: has no 'id'"),
         ("a.json", '[{"id": true, "answer": "a"}]', "row 1: has no 'id'"),
@@ -89,7 +90,7 @@ def test_answers_are_not_touched_on_the_way(
         ("a.csv", "id,answer\n,a\n", "row 2, id: has an answer but no id"),
         ("a.csv", "", "empty"),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_one_sentence_with_the_place(
     name: str, content: str | bytes, told: str, tmp_path: Path
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_table_of_replies_is_read_by_the_rules_of_replies(form, field: str, tm
     [
         ('{"id": 1, "reply": true}', "row 1: the reply is not a text"),
         ('{"id": 1, "reply": "1", "sample": 1}\n{"id": 1, "reply": "2", "sample": 1}', "item '1' is answered twice"),
+        ('{"id": 1, "reply": "1", "sample": "a"}\n{"id": 1, "reply": "2", "sample": "a"}', "item '1' is answered twice"),
         ('{"id": 1, "reply": NaN}', "row 1: is not JSON"),
         ('{"id": 1, "reply": "1"}\n{"id": 2, "rep', "row 2: is not JSON"),
         ('{"id": 1, "reply": "1"}\n{"id": 2}', "row 2: has no 'answer'"),
@@ -232,16 +234,27 @@ def test_bad_tables_of_replies_are_refused_with_their_place(content: str, told: 
         score(tmp_path / "a.jsonl", dataset="parus", data=data_of("parus", tmp_path))
 
 
-@pytest.mark.parametrize("first", [0, 1, None])
-def test_samples_of_replies_are_numbered_from_any_number_or_counted(
-    first: int | None, tmp_path: Path
+@pytest.mark.parametrize("field", ["answer", "reply"])
+@pytest.mark.parametrize("samples", [(0, 1), (1, 2), ("a", "b"), None])
+def test_samples_have_any_numbers_or_names_and_those_of_replies_are_counted_without(
+    samples: tuple[object, object] | None, field: str, tmp_path: Path
 ) -> None:
     rows = [
-        {"id": item, "reply": reply} | ({} if first is None else {"sample": first + at})
+        {"id": item, field: reply} | ({"sample": samples[at]} if samples else {})
         for item, label in RIGHT.items()
-        for at, reply in enumerate((label, "трудно сказать"))
+        for at, reply in enumerate((label, "2" if label == "1" else "1"))
     ]
-    assert scored(written(tmp_path / "a.jsonl", rows)).json["metrics"]["acc"]["value"] == 0.5
+    file = written(tmp_path / "a.jsonl", rows)
+    done = scored(file)
+    if samples is None and field == "answer":
+        assert (done.status, "item '1' is answered twice" in done.complaint) == (2, True)
+        return
+    assert done.json["metrics"]["acc"]["value"] == 0.5
+    other = written(tmp_path / "b.jsonl", rows)
+    beside = merilo("compare", file, other, "--dataset", "parus", "--data", data_of("parus", tmp_path))
+    assert beside.status == 0
+    for told in (done.err, beside.err):
+        assert ("8 items have several replies without a 'sample'" in told) == (samples is None)
 
 
 def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> None:

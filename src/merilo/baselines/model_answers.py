@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import polars as pl
 
-from merilo.answer_tables import ItemAnswer, OtherColumnsError, item_answer, read_item_answers
+from merilo.answer_tables import ItemAnswer, OtherColumnsError, item_answer, read_item_answers, sample_of
 from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.pool_items import items_of_pool
@@ -321,7 +321,7 @@ def _samples(path: Path, record: ItemAnswer) -> Iterator[tuple[str, str]]:
     """Yield the samples of a record: one, or in JSON a list."""
     answer = record.answer
     if not isinstance(answer, list):
-        yield str(record.sample or 1), _folded(answer)
+        yield sample_of(record), _folded(answer)
         return
     if not all(isinstance(sample, str | int | float | None) for sample in answer):
         raise InputError("the answer is neither a text nor a list of texts", file=path, row=record.row)

@@ -19,7 +19,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from merilo.answer_tables import ItemAnswer, holds_replies, read_item_answers
+from merilo.answer_tables import ItemAnswer, each_once, holds_replies, read_item_answers
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import (
     bare_parts,
@@ -161,13 +161,22 @@ def replies_of_table(
         InputError: there are no replies, one is not a text, or a sample occurs twice.
         DataError: no reply belongs to an item.
     """
-    source = Source(REPLIES, shown(file.name), REPLIES)
-    return _matched(source, _rows_of_table(records, file), file, ItemFinder(declared, items))
+    source, unnumbered = Source(REPLIES, shown(file.name), REPLIES), Counter[str]()
+    rows = _rows_of_table(records, file, unnumbered)
+    replies = _matched(source, rows, file, ItemFinder(declared, items))
+    if repeated := [item for item, count in unnumbered.items() if count > 1]:
+        source.notes.append(
+            f"{counted_noun(len(repeated), 'item has', 'items have')} several replies without a 'sample' "
+            f"({listed(repeated, 4)}): each counts as one more sample"
+        )
+    return replies
 
 
-def _rows_of_table(records: Iterable[ItemAnswer], file: Path) -> Iterator[LogRow]:
+def _rows_of_table(records: Iterable[ItemAnswer], file: Path, unnumbered: Counter[str]) -> Iterator[LogRow]:
+    """Yield the replies of a table, and count the records of an item without a sample."""
     counts: Counter[str] = Counter()
-    for record in records:
+    for record in each_once(records, file, uncounted=True):
+        unnumbered[record.item] += record.sample is None
         for reply in record.answer if isinstance(record.answer, list) else [record.answer]:
             if isinstance(reply, list | bool):
                 raise InputError("the reply is not a text", file=file, row=record.row)

@@ -17,7 +17,7 @@ from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from merilo.answer_tables import ItemAnswer, read_item_answers
+from merilo.answer_tables import ItemAnswer, sample_of
 from merilo.atomic_write import write_text
 from merilo.datasets import Answer, Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
@@ -379,7 +379,7 @@ class ItemAnswers:
     @property
     def in_file_order(self) -> list[ItemAnswer]:
         """The answers of a log or a table of replies in its order."""
-        return sorted(self.rows, key=lambda answer: (answer.row, _number(answer)))
+        return sorted(self.rows, key=lambda answer: (answer.row, int(answer.sample or 1)))
 
     @property
     def unreadable(self) -> tuple[ItemAnswer, ...]:
@@ -619,27 +619,6 @@ def read_answers(
     return answers
 
 
-def read_sheet(path: Path, *, first_sample: bool = False) -> list[ItemAnswer]:
-    """Read a file with one answer to an item.
-
-    Args:
-        path: the file.
-        first_sample: of several samples of an item, read only the one with number 1.
-
-    Raises:
-        InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
-    """
-    records = [
-        record for record in read_item_answers(path) if not first_sample or record.sample in {None, "1"}
-    ]
-    rows: dict[str, int] = {}
-    for record in records:
-        if (first := rows.setdefault(record.item, record.row)) != record.row:
-            twice = f"item {record.item[:60]!r} is answered twice, here and in row {first}"
-            raise InputError(twice, file=path, row=record.row)
-    return records
-
-
 def answers_of_table(
     records: Iterable[ItemAnswer], declared: Dataset, items: Sequence[Item], file: object = None
 ) -> ItemAnswers:
@@ -718,7 +697,7 @@ def score_answers(
         str(item.id): (item, group)
         for item, group in zip(items, groups or [item.id for item in items], strict=True)
     }
-    samples = sorted({_number(answer) for answer in answers})
+    samples = sorted({*map(sample_of, answers)})
     if len(samples) <= 1:
         values = {named[answer.item][0].id: value_of(declared, answer) for answer in answers}
         clusters = {item.id: group for item, group in named.values()} if cluster and groups else None
@@ -727,13 +706,13 @@ def score_answers(
     values, clusters = {}, {}
     for answer in answers:
         item, group = named[answer.item]
-        number = _number(answer)
-        name = f"{answer.item}#{number}"
-        expanded.append(_copy(item, name, number))
+        sample = sample_of(answer)
+        name = f"{answer.item}#{sample}"
+        expanded.append(_copy(item, name, sample))
         values[name], clusters[name] = value_of(declared, answer), group
     if "grade_norm" in declared.metrics:
         # Unanswered questions are part of their variant.
-        expanded = [_copy(item, f"{item.id}#{number}", number) for number in samples for item in items]
+        expanded = [_copy(item, f"{item.id}#{sample}", sample) for sample in samples for item in items]
         clusters = {item.id: item.id for item in expanded}
     return score(declared, expanded, values, clusters=clusters, rater=rater)
 
@@ -745,11 +724,7 @@ def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
     return cast("Given", answer.answer)
 
 
-def _number(answer: ItemAnswer) -> int:
-    return 1 if answer.sample is None else int(answer.sample)
-
-
-def _copy(item: Item, name: str, sample: int) -> Item:
+def _copy(item: Item, name: str, sample: str) -> Item:
     meta = item.meta
     if "variant" in meta:
         # Each sample answers the exam's variant anew.

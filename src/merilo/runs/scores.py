@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
-from merilo.answer_tables import ItemAnswer
+from merilo.answer_tables import ItemAnswer, each_once, read_sheet
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.own_items import own_file, read_split
@@ -32,7 +32,6 @@ from merilo.models.reply_answers import (
     by_id,
     no_labels,
     read_answers,
-    read_sheet,
     refuse_unreadable,
     score_answers,
     value_of,
@@ -242,7 +241,7 @@ def score(
         if replies:
             read = answers_in(replies_of_table(records, Path(source), declared, named), named)
         else:
-            read = answers_of_table(records, declared, items, source)
+            read = answers_of_table([*each_once(records, source)], declared, items, source)
     texts = [(answer.item, value_of(declared, answer)) for answer in read.rows]
     closed = [(item, text) for item, text in texts if not isinstance(text, tuple)]
     if not force:
@@ -294,19 +293,17 @@ def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | P
 
 def _records(answers: Frame | Mapping[str, Json]) -> list[ItemAnswer]:
     """Convert answers in memory to the records of a file of answers."""
-    pairs: list[tuple[str, Json]]
     if isinstance(answers, Mapping):
-        pairs = [(str(name), answer) for name, answer in answers.items()]
-    elif is_frame(answers):
-        rows = records_of(polars_of(answers))
-        if rows and not {"id", "answer"} <= rows[0].keys():
-            raise UsageError("a table needs the columns id and answer", field=argument("answers"))
-        pairs = [(str(row["id"]), row["answer"] or "") for row in rows]
-    else:
+        return [ItemAnswer(row, str(name), answer) for row, (name, answer) in enumerate(answers.items(), 1)]
+    if not is_frame(answers):
         raise UsageError("takes a file, a table or a mapping", field=argument("answers"))
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise UsageError("answers an item twice", field=argument("answers"))
-    return [ItemAnswer(row, name, answer) for row, (name, answer) in enumerate(pairs, start=1)]
+    rows = records_of(polars_of(answers))
+    if rows and not {"id", "answer"} <= rows[0].keys():
+        raise UsageError("a table needs the columns id and answer", field=argument("answers"))
+    return [
+        ItemAnswer(row, str(entry["id"]), entry["answer"] or "", entry.get("sample"))
+        for row, entry in enumerate(rows, 1)
+    ]
 
 
 def source_of(record: DatasetRecord, data: Path | None = None) -> ItemSource:

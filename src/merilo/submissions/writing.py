@@ -9,10 +9,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from merilo.answer_tables import ItemAnswer
+from merilo.answer_tables import ItemAnswer, read_sheet
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.errors import InputError, OutputError, argument
-from merilo.models.reply_answers import read_sheet
 from merilo.models.run_folder import is_run, read_record
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import stem_of
@@ -59,9 +58,16 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
             f"dataset is named with {argument('datasets', 'FILE')}",
             file=run,
         )
-    packed = [(known[name], read_sheet(file, first_sample=is_run(run))) for name, file in files.items()]
+    packed = [(known[name], _first_samples(read_sheet(file))) for name, file in files.items()]
     write_archive(out, {stem_of(entry): _documents(entry, answers) for entry, answers in packed})
     return [entry.title for entry, _ in packed], unknown
+
+
+def _first_samples(answers: Sequence[ItemAnswer]) -> list[ItemAnswer]:
+    first: dict[str, ItemAnswer] = {}
+    for answer in answers:
+        first.setdefault(answer.item, answer)
+    return [*first.values()]
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
