@@ -47,6 +47,9 @@ def check(state: State) -> None:
     for person in state.people.values():
         places = [person.tasks[task].place for task in person.order]
         assert places == sorted(set(places)), "two tasks have one place in a person's order"
+        if person.answers_tasks:
+            held_now = [person.tasks[task] for task in person.order]
+            assert person.places_used == sum(one.is_answer or one.state == "open" for one in held_now)
         for task, one in person.tasks.items():
             assert task == one.task
             assert task not in person.withheld or one.state != "open" or one.given is None or not one.counts

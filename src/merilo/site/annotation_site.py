@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from babel import Locale
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from pydantic_core import to_json
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -60,8 +61,21 @@ def moment(milliseconds: int) -> Markup:
 PAGES.filters["moment"] = moment
 PAGES.globals["text"] = Text
 
-#: Sentences without values are made once.
-_fixed_sentence: Final = cache(markup)
+
+@cache
+def sentences(language: Language) -> Mapping[str, object]:
+    """Return what every template gets: the language, and `_`, which makes its sentences in the language."""
+    fixed = cache(lambda english: markup(english, language))  # sentences without values are made once
+
+    def sentence(english: str | Text, **values: Any) -> Markup:  # noqa: ANN401 - values of any type
+        if values or isinstance(english, Text):
+            return markup(english, language, **values)
+        return fixed(english)
+
+    other: Language = "en" if language == "ru" else "ru"
+    name = Locale(other).display_name.capitalize()
+    return {"_": sentence, "language": language, "other_language": other, "other_name": name}
+
 
 #: What a refused request is told: the heading of the page, and the sentence.
 _REFUSALS: Final[Mapping[Refusal, tuple[Text, Text]]] = {
@@ -208,21 +222,19 @@ class AnnotationSite:
         status: int,
         **content: Any,  # noqa: ANN401 - whatever the template shows
     ) -> Response:
-        """Return a page made of a template; `_` makes its sentences in the language."""
-
-        def sentence(english: str | Text, **values: Any) -> Markup:  # noqa: ANN401 - values of any type
-            if values or isinstance(english, Text):
-                return markup(english, language, **values)
-            return _fixed_sentence(english, language)
-
-        visit, other = self.visit_of(request), "en" if language == "ru" else "ru"
+        """Return a page made of a template in a language."""
+        visit = self.visit_of(request)
         text = PAGES.get_template(template).render(
-            _=sentence, language=language, other_language=other, other_name=Locale(other).display_name.capitalize(),
-            token=self.cookies.form_token(visit), **content,
-        )  # fmt: skip
+            **sentences(language), token=self.cookies.form_token(visit), **content
+        )
+        return self.response(request, text, visit, status=status)
+
+    def response(self, request: Request, text: str, visit: str, *, status: int) -> Response:
+        """Return a finished page, with the cookie that names the browser where it has none."""
         response: Response = HTMLResponse(text, status_code=status)
         if status == OK and wants_json(request):
-            response = JSONResponse({"next": request.scope["path"], "page": text})
+            told = to_json({"next": request.scope["path"], "page": text})
+            response = Response(told, media_type="application/json")
         if cookie_of(request, VisitorCookies.VISIT) != visit:
             set_cookie(request, response, VisitorCookies.VISIT, visit)
         return response

@@ -18,12 +18,9 @@ from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
 from merilo.site.annotator_steps import SentAnswer, ShownTask, Taken
 from merilo.site.consent_facts import consent_facts, told_options
 from merilo.site.item_form import (
-    LONGEST_ANSWER,
     LONGEST_COMMENT,
     answer_in,
     field_of,
-    hidden_text,
-    item_form,
     prompt_html,
 )
 from merilo.site.people_access import (
@@ -49,15 +46,12 @@ from merilo.site.site_requests import (
     wants_json,
 )
 from merilo.site.state import Person, State
+from merilo.site.task_pages import Page, TaskPages, fields_of
 from merilo.site.visitor_limits import TooManyRequestsError
-from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_tasks import ANSWER
 from merilo.text import Language, Text, markup
 
 Result = TypeVar("Result")
-
-#: A page of the way through a study: main tasks, or training.
-Page = Literal["task", "training"]
 
 #: The pages on which a person stays when they change the language.
 _PAGES: Final = frozenset({"task", "training", "questions", "instruction", "pause"})
@@ -134,12 +128,14 @@ class _Visit:
         request: the request.
         study: the study.
         sender: the id of the person whose cookie the request carries; an empty text without one.
+        tasks: the pages of tasks.
     """
 
     site: AnnotationSite
     request: Request
     study: ServedStudy
     sender: str
+    tasks: TaskPages
 
     @property
     def base(self) -> str:
@@ -221,56 +217,20 @@ class _Visit:
         if not isinstance(shown, ShownTask):
             declaration = self._declaration(person, ended=shown in {"done", "most"})
             return self.without_task(shown, person, "task", completion=before.completion, **declaration)
-        language, fault = self.language(person), None if sent is None else sent.fault()
+        fault = None if sent is None else sent.fault()
         if fault and sent and not sent.answers and wants_json(self.request):
-            return JSONResponse({"error": fault.in_language(language)}, status_code=422)
-        most, last = steps.most_places(study, person), shown.beside[-1].place if shown.beside else shown.place
-        mine = SKIP_OWN[language]
-        return self.site.page(
+            return JSONResponse({"error": fault.in_language(self.language(person))}, status_code=422)
+        faults = sent.faults if sent else {}
+        return self.tasks.page(
             self.request,
-            "item.html.j2",
-            study=study,
-            person=person,
-            status=422 if fault and not wants_json(self.request) else 200,
-            error=fault or "",
-            page=page,
-            shown=shown,
-            last=last,
-            most=most,
-            left=shown.left,
-            several=bool(shown.beside),
-            items=[
-                self._item(shown_task, page, language, sent, form or {})
-                for shown_task in (shown, *shown.beside)
-            ],
-            mine=mine[0].upper() + mine[1:],
-            longest=LONGEST_ANSWER,
-            longest_comment=LONGEST_COMMENT,
+            study,
+            person,
+            page,
+            shown,
+            fault=fault,
+            faults=faults,
+            form=(form if faults else None) or {},
         )
-
-    def _item(
-        self,
-        shown: ShownTask,
-        page: Page,
-        language: Language,
-        sent: _Sent | None,
-        form: Form,
-    ) -> dict[str, Any]:
-        """Return one task of a page for the template; after a fault, with what the person typed."""
-        study, task = self.study, self.study.tasks[shown.number]
-        typed = _of_task(form, task.id) if task.id in form.get("task", ()) else {}
-        return {
-            **item_form(study, shown.number, shown.place, language),
-            "hidden_text": hidden_text(study, task),
-            "signals": page == "task" and study.folder.plan.assistance.signals,
-            "earlier": [
-                {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
-                for number, answer in shown.earlier
-            ],
-            "fault": sent.faults.get(shown.number, "") if sent else "",
-            "typed": list(typed.get(ANSWER, ())),
-            "comment": field(typed, "comment"),
-        }
 
     async def take(self, page: Page) -> Response:
         """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
@@ -561,11 +521,12 @@ _ROUTES: Final[Mapping[tuple[str, str], Callable[[_Visit], Awaitable[Response]]]
 
 def annotator_routes(site: AnnotationSite) -> list[Route]:
     """Return the routes of the annotators' pages."""
+    tasks = TaskPages(site)
 
     def page(answer: Callable[[_Visit], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             study = site.study(request.path_params["key"])
-            return await answer(_Visit(site, request, study, site.sender(request, study)))
+            return await answer(_Visit(site, request, study, site.sender(request, study), tasks))
 
         return endpoint
 
@@ -608,14 +569,6 @@ def _worst(results: Iterable[Taken]) -> Taken:
     return next(outcome for outcome in _FROM_WORST if outcome in outcomes)
 
 
-def _of_task(form: Form, task: str) -> Form:
-    """Return the fields of one task of a form; a form with several tasks has their ids in the names."""
-    if len(form.get("task", ())) < 2:
-        return form
-    ending = f"-{task}"
-    return {name.removesuffix(ending): values for name, values in form.items() if name.endswith(ending)}
-
-
 def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
     """Read a sent form.
 
@@ -630,7 +583,7 @@ def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:
         raise RefusedRequestError(409, "not_given")
     answers, faults, typed = [], {}, False
     for task in tasks:
-        number, own = study.numbers.get(task), _of_task(form, task)
+        number, own = study.numbers.get(task), fields_of(form, task)
         if number is None or (number in study.training) != (page == "training"):
             raise RefusedRequestError(409, "not_given")
         marked = then == "mine" if len(tasks) == 1 else bool(field(own, "mine"))

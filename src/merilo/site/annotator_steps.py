@@ -84,8 +84,7 @@ def _next_task(
     state: State, person: Person, place: int, chosen: Sequence[int], most: int | None
 ) -> int | Without:
     """Choose the task of a place in a person's order, besides those that are chosen for the same page."""
-    used = sum(person.tasks[task].fills_place for task in person.order) if most is not None else 0
-    if most is not None and used + len(chosen) >= most:
+    if most is not None and person.places_used + len(chosen) >= most:
         return "most"
     if state.rules.control_at(person.seed, place):
         had = {*person.tasks, *person.withheld, *chosen}

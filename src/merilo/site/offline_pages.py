@@ -27,7 +27,7 @@ from merilo.atomic_write import new_folder, write_files
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256 as file_sha256
 from merilo.metrics.answers import alternatives
-from merilo.site.annotation_site import PAGES
+from merilo.site.annotation_site import PAGES, sentences
 from merilo.site.consent_facts import consent_facts
 from merilo.site.item_form import LONGEST_ANSWER, item_form
 from merilo.site.served_study import ServedStudy
@@ -38,7 +38,7 @@ from merilo.studies.plan import plan_path
 from merilo.studies.platform_rows import page_key
 from merilo.studies.study_export import EXPORT_FILE
 from merilo.studies.study_tasks import expert_domains, nothing_left
-from merilo.text import Language, Text, markup
+from merilo.text import Language, Text
 from merilo.wording import listed
 
 
@@ -238,9 +238,6 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
     style, script = (room.joinpath(name).read_text("utf-8") for name in ("annotator.css", "offline.js"))
     size, mine = study.rules.on_screen, SKIP_OWN[language]
 
-    def sentence(english: str | Text, **values: Any) -> Markup:  # noqa: ANN401 - values of any type
-        return markup(english, language, **values)
-
     def forms(numbers: Sequence[int], size: int) -> list[list[dict[str, Any]]]:
         items = [item_form(study, number, at, language) for at, number in enumerate(numbers, start=1)]
         items = [{**item, "prompt": _embedded(study, item["prompt"])} for item in items]
@@ -248,8 +245,7 @@ def place_page(study: ServedStudy, place: DealtPlace, language: Language) -> str
 
     training, template = _training(study, place), PAGES.get_template("offline.html.j2")
     return template.render(
-        _=sentence,
-        language=language,
+        **sentences(language),
         study=study,
         place=place,
         facts=consent_facts(study, len(place.tasks), len(training)),

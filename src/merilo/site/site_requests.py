@@ -80,6 +80,7 @@ class VisitorCookies:
             self._person_in
         )  # a browser sends the same cookies each time
         self._token_of = lru_cache(_REMEMBERED)(lambda visit: self._form.get_signature(visit).decode())
+        self._valid_visit = lru_cache(_REMEMBERED)(self._visit.validate)
 
     def new_visit(self) -> str:
         """Return the cookie of a browser that comes for the first time."""
@@ -87,7 +88,7 @@ class VisitorCookies:
 
     def is_visit(self, cookie: str) -> bool:
         """Return whether a cookie of a browser was made by this site."""
-        return self._visit.validate(cookie)
+        return len(cookie) <= _LONGEST and self._valid_visit(cookie)
 
     def form_token(self, visit: str) -> str:
         """Return the token of the forms that are sent to a browser."""

@@ -77,11 +77,6 @@ class Assignment(NamedTuple):
         """Return whether it was answered, and not skipped."""
         return self.state == "answered" and not self.skipped
 
-    @property
-    def fills_place(self) -> bool:
-        """Return whether it is one of the person's most tasks: it is an answer, or may become one."""
-        return self.is_answer or self.state == "open"
-
     def is_over(self, now: int) -> bool:
         """Return whether its time ran out; so has one that a wrong clock sent in the future."""
         ends = (end for end in (self.due, self.late) if end is not None)
@@ -148,6 +143,11 @@ class Person:
     def from_platform(self) -> bool:
         """Return whether a platform sent the person; others were invited."""
         return self.source not in {"link", "expert"}
+
+    @property
+    def places_used(self) -> int:
+        """Return how many of the person's most tasks are used: by answers, and by tasks that may become one."""
+        return self.answers + self.controls + len(self.open)
 
     @property
     def answers_tasks(self) -> bool:
