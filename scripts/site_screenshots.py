@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
-import collected_answers
+import site_people
 from author_session import author_link
 from browser import opened_browser
 from PIL import Image
@@ -133,9 +133,9 @@ def expert(browser: Browser, work: Path) -> None:
 def overview(browser: Browser, work: Path) -> None:
     made = study(work / "overview", "ruhhh", examples(dataset("ruhhh"))["test"].items)
     with opened_site(made) as site:
-        collected_answers.START = round(1000 * time()) - 630_000  # a rate needs ten minutes
+        site_people.START = round(1000 * time()) - 630_000  # a rate needs ten minutes
         state = only_state(site)
-        collected_answers.simulate(state, {"Anna": 1.0, "Boris": 0.98, "Vera": 0.95}, most=9)
+        site_people.simulate(state, {"Anna": 1.0, "Boris": 0.98, "Vera": 0.95}, most=9)
         site.journal.append(state.unwritten())
     with served_site(made.path) as (address, _):
         page = browser.new_context(locale="en-US", color_scheme="light", **DESKTOP).new_page()

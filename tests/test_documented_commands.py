@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_for_all import made_demo
+from made_once import made_demo
 from simulated_pool import simulated_pool
 from tests.support.command import merilo, printed
 from tests.support.documented import (
@@ -186,7 +186,7 @@ def baseline_json(folder: Path) -> Callable[..., dict]:
 def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[..., dict]) -> None:
     page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`([\w.]+)`", page))
-    model = Path("bps/rule-brackets-in-equal-number.jsonl")
+    model = Path("bps/rule.jsonl")
     for options in ((), ("--resolve", "none"), ("--model", str(model))):
         found = baseline_json(*options)
         keys = {*found, *(key for metric in found["metrics"].values() for key in keys_of(metric))}

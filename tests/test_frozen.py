@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from command import merilo
-from made_for_all import made_demo
+from made_once import made_demo
 from programming import need_a_jail
 
 FROZEN = Path(__file__).parent / "frozen.json"

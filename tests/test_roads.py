@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 import pytest
 from command import done, merilo
-from programming import need_a_jail, write_lines
+from exports import write_lines
+from programming import need_a_jail
 from small_media import png
 from walked_road import (
     PEOPLE,

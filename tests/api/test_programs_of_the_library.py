@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from command import merilo as run
-from programming import completion, item, need_a_jail, write_items, write_lines
+from exports import write_lines
+from programming import completion, item, need_a_jail, write_items
 
 import merilo
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from command import Outcome, merilo
 from ended_process import ended_process
-from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
+from exports import write_lines
+from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items
 
 from merilo.metrics.pass_at_k import pass_at_k
 from merilo.sandbox.doctor import descendants

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from made_for_all import made_demo
+from made_once import made_demo
 
 from merilo import datasets
 from merilo.cli.demo import difficulty

@@ -21,7 +21,7 @@ from scripted_server import (
     half_a_line,
     limits,
 )
-from tiny_tokenizers import save_word_tokenizer
+from tiny_models import save_word_tokenizer
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples

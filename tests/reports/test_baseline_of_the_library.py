@@ -28,7 +28,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_a_baseline_of_files_is_saved_as_the_command_saves_it_to_the_byte(
     study: Path, tmp_path: Path
 ) -> None:
-    export, gold, model = study / "export.tsv", study / "test.json", next(study.glob("rule-*.jsonl"))
+    export, gold, model = study / "export.tsv", study / "test.json", study / "rule.jsonl"
     words = ("--dataset", "lcs", "--gold", gold, "--model", model, "--min-votes", "3")
     assert run("baseline", export, *words, "--out", tmp_path / "command").status in {0, 1}
     responses = merilo.read_responses(str(export))
@@ -41,7 +41,7 @@ def test_a_baseline_of_files_is_saved_as_the_command_saves_it_to_the_byte(
 def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_cost(
     study: Path, tmp_path: Path
 ) -> None:
-    export, gold, rule = study / "export.tsv", study / "test.json", next(study.glob("rule-*.jsonl"))
+    export, gold, rule = study / "export.tsv", study / "test.json", study / "rule.jsonl"
     run_of = tmp_path / "run"
     backend = LocalBackend(lambda request: "3" if int(str(request.item)) % 2 else "?")
     merilo.run(backend, "lcs", data=gold, shots=0, out=run_of)

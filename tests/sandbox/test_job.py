@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
+from exports import write_lines
+from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items
 
 from merilo.datasets import examples
 from merilo.errors import InputError

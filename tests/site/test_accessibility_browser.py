@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from accessibility import AccessibilityCheck
-from collected_answers import START, come
+from site_people import START, come
 from site_process import live_state, served_site
 from site_visitor import Visitor, in_two_languages
 

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 from author_session import TABLES, author_link, signed_in
-from collected_answers import Given, put_answers
 from site_in_process import form_in, from_elsewhere, hidden, opened_site, state_of, to_first_task, visiting
+from site_people import Given, put_answers
 from site_process import running_site
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient

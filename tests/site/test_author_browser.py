@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from accessibility import AccessibilityCheck
 from author_session import author_link
-from collected_answers import simulate
+from site_people import simulate
 from site_process import served_site
 
 from merilo.site.author_actions import register

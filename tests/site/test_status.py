@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from collected_answers import START, Given, put_answers, simulate
 from every import every
-from site_people import served
+from site_people import START, Given, put_answers, served, simulate
 
 from merilo.reports.study_status import study_status
 from merilo.site.annotator_steps import ShownTask, next_task

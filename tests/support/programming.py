@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,6 @@ def check_row(name: str) -> dict[str, Any]:
 
 def write_items(path: Path, *items: dict[str, Any]) -> Path:
     path.write_text(json.dumps({"data": {"test": list(items)}}, ensure_ascii=False), encoding="utf-8")
-    return path
-
-
-def write_lines(path: Path, *rows: Mapping[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 

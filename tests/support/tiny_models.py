@@ -1,4 +1,4 @@
-"""Random sequence classifiers of a few thousand weights, saved to disk as real ones are."""
+"""Random models of a few thousand weights and their tokenizers, saved to disk as real ones are: for tests marked `torch`."""
 
 from pathlib import Path
 
@@ -14,10 +14,14 @@ LABELS = {
     "sim": {0: "not_paraphrase", 1: "paraphrase"},
     "fl": {0: "LABEL_0", 1: "LABEL_1"},
 }
+WORDS = (
+    "The capital of France is Paris . One, two, three, four, five six seven the opposite of hot is cold blue "
+    "Вопрос : сколько будет два плюс два ? Ответ : A B C D 1 2 3 4 да нет [user] [assistant] [system]"
+)
 
 
 def save_tiny_models(folder: Path) -> Path:
-    """A folder with `sta`, `sim` and `fl`, as `save_pretrained` leaves them: for tests that are marked `torch`."""
+    """A folder with `sta`, `sim` and `fl`, as `save_pretrained` leaves them."""
     import torch
     import transformers
 
@@ -40,4 +44,65 @@ def save_tiny_models(folder: Path) -> Path:
         )
         transformers.BertForSequenceClassification(config).save_pretrained(folder / part)
         transformers.BertTokenizerFast(vocab_file=str(vocabulary)).save_pretrained(folder / part)
+    return folder
+
+
+def save_tiny_language_model(folder: Path, context: int = 256) -> Path:
+    """A random Llama with a chat template; weights are large enough for words to differ in probability."""
+    import torch
+    import transformers
+
+    save_tiny_tokenizer(folder, WORDS)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        initializer_range=0.3,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.eos_token_id,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_tiny_tokenizer(folder: Path, text: str) -> Path:
+    """A byte-level tokenizer whose whole words are those of a text, each with the space before it."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        min_frequency=1,
+        special_tokens=["<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text, " " + text], trainer)
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
+    wrapped.chat_template = (
+        "{% for message in messages %}[{{ message.role }}]{{ message.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}[assistant]{% endif %}"
+    )
+    wrapped.save_pretrained(folder)
+    return folder
+
+
+def save_word_tokenizer(folder: Path) -> Path:
+    """A tokenizer that cuts texts as the scripted server does: words with the spaces before them."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s*\S+|\s+$"), "isolated")
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>").save_pretrained(folder)
     return folder

@@ -18,7 +18,7 @@ from scripted_server import (
     tokens_of,
     true_loglikelihood,
 )
-from tiny_tokenizers import save_tiny_tokenizer, save_word_tokenizer
+from tiny_models import save_tiny_tokenizer, save_word_tokenizer
 
 from merilo.errors import BackendError
 from merilo.models.asking import ModelReply

@@ -17,7 +17,7 @@ import pytest
 from asked_models import ask, request
 from ended_process import ended_process
 from scripted_server import Asked, Raw, ScriptedServer
-from tiny_language_models import save_tiny_language_model
+from tiny_models import save_tiny_language_model
 
 from merilo.errors import BackendError, MissingPartError, UsageError
 from merilo.models.asking import ChatMessage, ModelBackend

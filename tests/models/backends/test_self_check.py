@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from every import every
 from scripted_server import MODEL, Likelihoods, ScriptedServer
-from tiny_tokenizers import save_word_tokenizer
+from tiny_models import save_word_tokenizer
 
 from merilo.errors import BackendError
 from merilo.models.asking import Abilities, ModelReply, Request
