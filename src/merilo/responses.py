@@ -10,6 +10,8 @@ import polars as pl
 
 from merilo.file_reading import Origin, Reading
 from merilo.participation import Participation
+from merilo.text import Text
+from merilo.wording import shortened
 
 #: The columns of a response table.
 #:
@@ -72,6 +74,20 @@ class Unread:
     file: str
     row: int
     text: str
+
+    @property
+    def sentence(self) -> Text:
+        """What a reader of the responses must know of them."""
+        return Text(
+            "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is "
+            "'{first}': {file}, row {row}); it is treated as missing",
+            n=self.rows,
+            what=self.what,
+            field=self.field,
+            first=shortened(self.text, 30),
+            file=self.file,
+            row=self.row,
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -52,10 +52,11 @@ def test_a_typing_mistake_is_named_with_its_line_and_the_nearest_key(data: Path,
             "message": "is not a key of the plan; did you mean 'overlap'?",
         }
     ]
-    assert merilo("study", "freeze", out).status == 1
+    assert merilo("study", "freeze", out).status == 2
 
 
-#: The words after `merilo study`, the exit status, and what is said; FOLDER is a folder that exists.
+#: The words after `merilo study`, the exit status, and what is said; FOLDER is a folder that exists, STUDY a study that
+#: is not frozen, EMPTY one whose plan is an empty file. 2: the words, or a file that cannot be read; 1: what it says.
 BAD_CALLS = [
     ("create lcs.json --dataset lcs --out FOLDER", 2, "exists already"),
     ("create FOLDER/lcs.json --out FOLDER --force", 2, "FOLDER"),  # it may not replace its own dataset
@@ -64,6 +65,16 @@ BAD_CALLS = [
     ("create lcs.json --dataset lcs --out other --size 99", 2, "merilo: --size takes a number from 1 to 60, the items of the dataset"),
     ("create none.json --dataset lcs --out other", 2, "merilo: none.json: there is no such file"),
     ("create bps.json --dataset bps --out other", 1, "merilo: bps.json, inputs: the prompt of item 1 names {nofield}, which the item does not have"),
+    ("create lcs.json --dataset lcs --out other --controls 5", 2, "merilo: --controls takes items that are not drawn, and all 60 items are drawn: draw fewer with --size"),
+    ("create lcs.json --dataset lcs --out other --controls 31 --size 30", 2, "merilo: --controls takes a number from 1 to 30, the items that are not drawn"),
+    ("create open.json --dataset lcs --out other --controls 1 --size 1", 1, "merilo: open.json: no item that is not drawn can serve for controls"),
+    ("freeze STUDY --date 2999-01-01", 2, "merilo: --date: 2999-01-01 is in the future (today is "),
+    ("freeze STUDY --date tomorrow", 2, "merilo: --date takes a date such as"),
+    ("freeze EMPTY", 2, "merilo: study.yaml, row 1: is not a plan of a study"),
+    ("export EMPTY --platform table --out other", 2, "merilo: study.yaml, row 1: is not a plan of a study"),
+    ("serve STUDY", 1, "merilo: STUDY: the plan is not frozen"),
+    ("baseline STUDY", 1, "merilo: STUDY: the study has no answers of the arm 'people' yet"),
+    ("baseline STUDY --arm experts", 2, "merilo: --arm: the study has no arm 'experts', only people"),
 ]  # fmt: skip
 
 
@@ -76,8 +87,18 @@ def test_bad_calls_are_refused_in_one_sentence(
     shutil.copy(data, tmp_path / "FOLDER")
     item = {"instruction": "{nofield}", "inputs": "( )", "outputs": "1", "meta": {"id": 1}}
     (tmp_path / "bps.json").write_text(json.dumps({"data": {"test": [item]}}), encoding="utf-8")
+    unsolved = [
+        {"instruction": "{inputs}", "inputs": f"AB AC{n}", "outputs": None, "meta": {"id": n}} for n in (1, 2)
+    ]
+    (tmp_path / "open.json").write_text(json.dumps({"data": {"test": unsolved}}), encoding="utf-8")
+    if "STUDY" in words or "EMPTY" in words:
+        done("study", "create", data, "--dataset", "lcs", "--out", "STUDY")
+        shutil.copytree("STUDY", "EMPTY")
+        Path("EMPTY/study.yaml").write_text("")
     refused = merilo("study", *words.split(" "))
     assert refused.status == status
-    assert says in refused.complaint
+    *notes, complaint = refused.err.splitlines()
+    assert says in complaint
+    assert not notes or words.startswith("baseline")  # it also says that the plan is not frozen
     assert not (tmp_path / "other").exists()
     assert (tmp_path / "FOLDER" / "lcs.json").exists()

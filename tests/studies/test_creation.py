@@ -253,10 +253,9 @@ def test_a_study_that_will_have_no_metric_says_so_before_people_are_paid(
         ({"control_share": float("nan")}, "control_share must be a finite number"),
         ({"language": ("de",)}, "language must be"),
         ({"per_domain": 3}, "per_domain needs the field of the domain"),
-        ({"controls": Path("5")}, "controls: 0 of the 0 items that are not drawn can serve, not 5"),
         (
             {"training": Path("31"), "size": 30},
-            "training: 30 of the 30 items that are not drawn can serve, not 31",
+            "training takes a number from 1 to 30, the items that are not drawn and can serve, not 31",
         ),
     ],
 )

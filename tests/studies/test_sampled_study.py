@@ -68,6 +68,8 @@ def test_the_baseline_has_the_dataset_s_figure_by_the_weights_of_the_study(study
         points.setdefault(domain[row["id"]], []).append(row["correct"] == "true")
     by_hand = sum(SIZES[name] * float(np.mean(own)) for name, own in points.items()) / 400
     assert found["whole_dataset"]["acc"]["value"] == pytest.approx(by_hand, abs=1e-6)
+    # Strata are numbers: their names may be those of the items' authors.
+    assert (study / "baseline" / "raw" / "population.csv").read_text() == "stratum,items\n1,60\n2,40\n3,300\n"
     # The recorded command makes the same figure without the study's plan.
     assert found["provenance"]["command"] == f"merilo study baseline {study}"
 

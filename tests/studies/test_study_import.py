@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import merilo
 from every import every
-from study_people import NAMES, Visit, answered, bundled_study, of_kind, study_of, visits
+from study_people import NAMES, Visit, answered, bundled_study, frozen, of_kind, study_of, visits
 
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
@@ -148,18 +148,34 @@ def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None
         import_files(open_study(room.folder.path), [path])
 
 
-def test_an_answer_that_a_later_row_of_its_file_replaces_is_named(tmp_path: Path) -> None:
+def test_what_an_import_does_not_take_as_it_stands_is_named(tmp_path: Path) -> None:
     room = Room(tmp_path, "table")
 
     def edit(rows: list[dict[str, str]]) -> None:
-        rows.append({**rows[0], "answer": "1" if rows[0]["answer"] == "0" else "0"})
+        other = "1" if rows[0]["answer"] == "0" else "0"
+        control = next(
+            row for row in rows if row["task"] in {task.id for task in of_kind(room.folder, "control")}
+        )
+        rows.append({**rows[0], "answer": other})
         rows.append(rows[1])
+        rows.append({**control, "answer": "1" if control["answer"] == "0" else "0", "page": "another page"})
+        rows.append({**rows[0], "page": "another page"})
+        rows[1]["seconds"], rows[2]["seconds"] = "nan", "-5"
 
     imported = merilo("study", "import", room.folder.path, edited(room.file(), edit), "--json", "-")
+    last = len(room.people) + 5
     assert imported.json["warnings"] == [
+        f"3 rows have an unreadable duration in seconds (the first is 'nan': {tmp_path / 'answers.csv'}, row 3); it is "
+        "treated as missing",
         "answers.csv: 1 answer is followed by another one of the same person, task and page: the last counts "
-        "(the first is in row 2)"
+        "(the first is in row 2)",
+        "answers.csv: 1 answer differs from an earlier one of the same person to the same item: see baseline.repeats "
+        f"(the first is in row {last})",
     ]
+    frozen(room.folder)
+    refused = merilo("study", "baseline", room.folder.path)
+    assert refused.status == 1
+    assert "choose first, last or drop with baseline.repeats" in refused.complaint
 
 
 def test_answers_that_are_no_label_of_their_item_are_counted_and_named(tmp_path: Path) -> None:

@@ -268,17 +268,7 @@ def _missing(evidence: Evidence) -> Iterator[Finding]:
 
 def _unread(evidence: Evidence) -> Iterator[Finding]:
     for unread in evidence.responses.unread:
-        text = Text(
-            "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is "
-            "'{first}': {file}, row {row}); it is treated as missing",
-            n=unread.rows,
-            what=unread.what,
-            field=unread.field,
-            first=shortened(unread.text, 30),
-            file=unread.file,
-            row=unread.row,
-        )
-        yield Finding(code="unread", sentence=text)
+        yield Finding(code="unread", sentence=unread.sentence)
     median = evidence.cost.median_seconds_per_answer
     if median is not None and median > _MOST_SECONDS and not evidence.responses.scored:
         text = Text(

@@ -34,6 +34,8 @@ WEIGHTS: Final = ("id", "stratum", "weight")
 class Population:
     """The whole dataset in strata, and the strata of a study's items.
 
+    Strata have numbers, because their names may hold values that are not published, such as names of authors.
+
     Attributes:
         source: the name of the file.
         sizes: mapping from stratum to the number of its items in the dataset.
@@ -41,8 +43,8 @@ class Population:
     """
 
     source: str
-    sizes: Mapping[str, int]
-    of: Mapping[int, str]
+    sizes: Mapping[int, int]
+    of: Mapping[int, int]
 
     @property
     def items(self) -> int:
@@ -80,8 +82,9 @@ def population_of_weights(table: pl.DataFrame, *, source: str, items: Mapping[in
         raise DataError(
             f"has no weight of {len(unweighted)} {several} ({listed(unweighted, 5)})", file=source
         )
-    sizes = {name: round(total) for name, total in sorted(sums.items())}
-    return Population(source, sizes, {item: strata[name] for item, name in items.items()})
+    numbers = {name: number for number, name in enumerate(sorted(sums), start=1)}
+    sizes = {number: round(sums[name]) for name, number in numbers.items()}
+    return Population(source, sizes, {item: numbers[strata[name]] for item, name in items.items()})
 
 
 OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of questions would divide"

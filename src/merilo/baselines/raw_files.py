@@ -74,8 +74,8 @@ PLAN_FILES: Final = ("study.yaml", "frozen.json", CHANGES_FILE, "instruction*.md
 
 #: The tables of a dataset's strata.
 _STRATA: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
-    "population.csv": {"stratum": pl.String(), "items": pl.Int64()},
-    "strata.csv": {"item": pl.Int64(), "stratum": pl.String()},
+    "population.csv": {"stratum": pl.Int64(), "items": pl.Int64()},
+    "strata.csv": {"item": pl.Int64(), "stratum": pl.Int64()},
 }
 _SKILLS: Final = {"annotator": pl.String(), "skill": pl.Float64()}
 _GOLD: Final = {"item": pl.UInt32(), **dict.fromkeys(("id", "gold", "fields", "asked"), pl.String())}

@@ -49,8 +49,9 @@ _SENTENCES: Final[Mapping[str, str]] = {
 
 #: How large a study must be.
 _SIZE: Final = (
-    "{items_if_people_do_not_matter} items if annotators do not differ; {items} items with {people} (design effect "
-    "{design_effect:.2f}); the answers take {people_at_so_many_items_each} annotators at {items_each} items each"
+    "{items} items (design effect {design_effect:.2f}; {items_if_people_do_not_matter} if annotators did not differ); "
+    "annotators: {people} for the precision, {people_at_so_many_items_each} for the work at {items_each} items each; "
+    "recruit the larger number"
 )
 
 
@@ -67,7 +68,7 @@ def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         values: dict[str, Any] = {n: "-" if value is None else value for n, value in content[part].items()}
         if "items_each" in values:
             least = content[part]["people_at_least"]
-            people = "these annotators" if least is None else f"at least {least} annotators"
+            people = f"{content['assumed']['people']} (given)" if least is None else f"at least {least}"
             values["size"] = _SIZE.format_map(values | {"people": people})
         elif content[part].get("people", "") is None:
             values["people"] = "enough"

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from merilo.site.offline_pages import ExportedPages
     from merilo.studies.study_export import ExportedStudy
 
+#: The page of the guide that a command's help names.
+_DESIGN, _PLATFORMS = "Guide: docs/studies.md", "Guide: docs/study-platforms.md"
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -46,7 +49,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(epilog=_DESIGN)
 @takes_settings(of=CreateSettings)
 def create(
     data: Annotated[
@@ -86,7 +89,7 @@ def create(
     return 0
 
 
-@app.command()
+@app.command(epilog=_DESIGN)
 def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
     """Check a study's plan and files, list all problems with their lines, and show the computed plan.
 
@@ -114,7 +117,7 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
     return 0 if check.valid else 1
 
 
-@app.command()
+@app.command(epilog=_DESIGN)
 def freeze(
     study: StudyArgument,
     *,
@@ -156,7 +159,7 @@ def _agrees(sentences: Sequence[str]) -> bool:
     return typer.confirm("Freeze this plan nevertheless?", err=True)
 
 
-@app.command("export")
+@app.command("export", epilog=_PLATFORMS)
 def export_(
     study: StudyArgument,
     *,
@@ -247,7 +250,7 @@ def _export_pages(
     return export_pages(served, out, language=language, experts=experts, domains=domains, force=force)
 
 
-@app.command("import")
+@app.command("import", epilog=_PLATFORMS)
 @takes_settings("platform", of=InputSettings, into="source")
 def import_(
     study: StudyArgument,
@@ -285,7 +288,7 @@ def import_(
     return 0
 
 
-@app.command()
+@app.command(epilog=_PLATFORMS)
 def status(
     study: StudyArgument,
     *,
@@ -317,7 +320,7 @@ def status(
     return 0
 
 
-@app.command("baseline")
+@app.command("baseline", epilog=_PLATFORMS)
 def baseline_(
     study: StudyArgument,
     *,

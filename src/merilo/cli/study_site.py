@@ -21,6 +21,9 @@ from merilo.wording import counted_noun
 if TYPE_CHECKING:
     from merilo.site.served_study import ServedStudy
 
+#: The page of the guide that a command's help names.
+_SITE: Final = "Guide: docs/site.md"
+
 app = typer.Typer(add_completion=False)
 
 DatabaseOption: TypeAlias = Annotated[
@@ -48,7 +51,7 @@ def _warn_of_network(host: str, address: str, proxy: str) -> None:
         )
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def serve(
     studies: Annotated[
         list[Path],
@@ -104,7 +107,7 @@ def serve(
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def preview(
     study: StudyArgument, *, port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0
 ) -> int:
@@ -116,7 +119,7 @@ def preview(
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def invite(
     study: StudyArgument,
     *,
@@ -174,7 +177,7 @@ PersonArgument: TypeAlias = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def exclude(
     study: StudyArgument,
     person: PersonArgument,
@@ -193,7 +196,7 @@ def exclude(
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def reinstate(study: StudyArgument, person: PersonArgument, *, database: DatabaseOption = None) -> int:
     """Reinstate an excluded person: their answers count again where the items have not been given to others."""
     from merilo.site.serving import reinstate_on_site  # noqa: PLC0415 - the help needs no database
@@ -207,7 +210,7 @@ def reinstate(study: StudyArgument, person: PersonArgument, *, database: Databas
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def erase(
     study: StudyArgument,
     person: PersonArgument,
@@ -233,7 +236,7 @@ def erase(
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def collect(
     study: StudyArgument,
     *,
@@ -277,7 +280,7 @@ def collect(
     return 0
 
 
-@app.command()
+@app.command(epilog=_SITE)
 def backup(
     study: StudyArgument,
     *,

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.raw_files import CHANGES_FILE, PLAN_FILES
-from merilo.errors import DataError, UsageError, renamed
+from merilo.errors import DataError, MeriloError, renamed
 from merilo.reports.baseline import baseline
 from merilo.responses import Responses, answer_seconds
 from merilo.settings import AnalysisSettings
@@ -100,13 +100,12 @@ def _keys_of_the_plan(folder: StudyFolder) -> Iterator[None]:
     keys = {setting.name: f"baseline.{setting.name}" for setting in fields(AnalysisSettings)}
     try:
         yield
-    except UsageError as error:
-        marked = renamed(error.marked, keys)
+    except MeriloError as error:
+        marked, place = renamed(error.marked, keys), error.place
         if marked == error.marked:
             raise
-        raise UsageError(
-            marked, file=shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))
-        ) from error
+        file = place.file or shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))
+        raise type(error)(marked, file=file, row=place.row, field=place.field) from error
 
 
 def study_baseline(

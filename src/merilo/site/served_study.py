@@ -253,8 +253,8 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         preview: whether the author looks at the study and nothing is kept; then it need not be frozen.
 
     Raises:
-        DataError: the study has no items, or it was changed after the freeze.
-        InputError: the study is not frozen, or a file of it cannot be read.
+        DataError: the study has no items, is not frozen, or was changed after the freeze.
+        InputError: a file of the study cannot be read.
     """
     if not preview:
         refuse_changed(folder)

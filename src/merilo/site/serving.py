@@ -91,8 +91,9 @@ def serve_study(
         UsageError: the port is in use, the address is not one of this computer, the public address is none, a proxy is
             neither an address nor a network, a study is given twice, there are several studies and no database, or
             the environment gives a secret of the author's link that could be guessed.
-        DataError: a study was changed, the database belongs to another version of it, or another process writes to it.
-        InputError: a study is not frozen, or the database cannot be opened.
+        DataError: a study is not frozen or was changed, the database belongs to another version of it, or another
+            process writes to it.
+        InputError: the database cannot be opened.
     """
     trusted, public_name = _proxies(proxy), _name_of(address)
     opened = opened_studies(study, database, *further, preview=preview)

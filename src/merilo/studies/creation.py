@@ -297,10 +297,21 @@ class _KnownItems:
             drawn = {item.id for item in self.subset.items}
             rest = [item for item in source.split.items if item.id not in drawn]
             solved = self._usable(rest, "items that are not drawn", self.subset.items)
+            if not rest:
+                raise UsageError(
+                    f"{argument(option)} takes items that are not drawn, and all {len(drawn)} items are drawn: draw "
+                    f"fewer with {argument('size')}, or give a file"
+                )
+            if not solved:
+                raise DataError(
+                    f"no item that is not drawn can serve for {option}: they need gold answers and questions that are "
+                    "not in the test",
+                    file=source.file,
+                )
             if not 1 <= int(text) <= len(solved):
                 raise UsageError(
-                    f"{argument(option)}: {len(solved)} of the {len(rest)} items that are not drawn can serve, not "
-                    f"{text} (draw fewer with {argument('size')}, or give a file)"
+                    f"{argument(option)} takes a number from 1 to {len(solved)}, the items that are not drawn and can "
+                    f"serve, not {text} (draw fewer with {argument('size')}, or give a file)"
                 )
             return solved, int(text)
         splits = read_splits(known_file, source.declared)

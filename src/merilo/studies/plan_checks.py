@@ -43,7 +43,13 @@ from merilo.studies.plan import (
     read_plan_text,
 )
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
-from merilo.studies.study_folder import FrozenPlan, StudyFolder, changes_since_freeze, freeze_plan
+from merilo.studies.study_folder import (
+    FrozenPlan,
+    StudyFolder,
+    changes_since_freeze,
+    freeze_date,
+    freeze_plan,
+)
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
 from merilo.wording import choices, counted_noun, listed
@@ -468,12 +474,13 @@ def freeze_study(
         DataError: the study has problems; the message names the first one. Or the author does not agree to a study
             without a verdict.
         OutputError: the plan is frozen already and `force` is not given.
-        UsageError: the date is not a date.
+        UsageError: the date is not a date, or is in the future.
         InputError: there is no study, or a file of it cannot be read.
     """
+    stamped = freeze_date(day)
     check = validate_study(path)
     if not check.valid or check.study is None or check.figures is None:
-        raise first_fault(check.problems, DataError)
+        raise first_fault(check.problems, DataError if check.study else InputError)
     without = check.figures.without_verdict
     if without and not agreed(without):
         raise DataError(
@@ -481,7 +488,7 @@ def freeze_study(
             f"{argument('yes')}",
             file=path,
         )
-    frozen = freeze_plan(check.study, day=day, force=force)
+    frozen = freeze_plan(check.study, day=stamped, force=force)
     write_figures(check)
     return frozen, check
 

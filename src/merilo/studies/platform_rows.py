@@ -8,7 +8,7 @@ another place; it cannot stop somebody who writes a program for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +24,7 @@ from merilo.people.platforms import NAMES, Export, loading
 from merilo.people.platforms.forms import TABLE_FORMS, SeveralAnswersError, questions_of
 from merilo.people.reading import field_names, read_export
 from merilo.people.spelling import FALSE, answer_keys, may_be_mine
-from merilo.responses import SIGNALS
+from merilo.responses import SIGNALS, Unread
 from merilo.settings import Platform
 from merilo.strict_json import read_json
 from merilo.studies.instruction import SKIP_OWN
@@ -90,7 +90,7 @@ def file_replies(
     """
     _refuse_cut(path, platform)
     copies = page_copies(path, folder.key) if platform == "table" else {}
-    rows = _rows(path, platform, encoding)
+    rows, unread = _rows(path, platform, encoding)
     arm = _arm(rows, {folder.arm_id(arm): arm for arm in folder.plan.arms}, path)
     for task, row in rows.filter(~pl.col(TASK).is_in([task.id for task in tasks])).select(TASK, "row").rows():
         raise DataError(
@@ -119,23 +119,34 @@ def file_replies(
     left_out = dict(sorted(rows["why"].drop_nulls().value_counts().iter_rows()))
     replies = rows.filter(pl.col("why").is_null() | pl.col("withdrawn")).select(*_reply(), "withdrawn")
     replies = replies.sort("withdrawn", maintain_order=True)
-    warnings = (*_contradicting(answers, path), *_outside_labels(answers, tasks, path))
+    warnings = (
+        *(values.sentence.in_language("en") for values in unread),
+        *_contradicting(answers, [task.id for task in tasks if task.kind == "test"], path),
+        *_outside_labels(answers, tasks, path),
+    )
     return FileReplies(arm, replies, rows.height, left_out, warnings, copies)
 
 
-def _contradicting(answers: pl.DataFrame, path: Path) -> tuple[str, ...]:
-    """Count the answers that a later row of the file replaces by another one, and name the first."""
-    versions = pl.col("answer").n_unique().over("respondent", TASK, "page")
-    changed = answers.filter(pl.col("page").is_not_null() & (versions > 1))
+def _contradicting(answers: pl.DataFrame, tests: Sequence[str], path: Path) -> Iterator[str]:
+    """Count the answers that another answer of the same person to the same task contradicts, and name the first."""
+    versions, paged = pl.col("answer").n_unique(), pl.col("page").is_not_null()
+    changed = answers.filter(paged & (versions.over("respondent", TASK, "page") > 1))
     replaced = changed.filter(pl.col("row") < pl.col("row").max().over("respondent", TASK, "page"))
-    if not replaced.height:
-        return ()
-    count = counted_noun(
-        replaced.height,
-        "answer is followed by another one of the same person, task and page: the last counts",
-        "answers are followed by others of the same person, task and page: the last count",
+    last = answers.filter(
+        pl.col(TASK).is_in(tests),
+        ~paged | (pl.col("row") == pl.col("row").max().over("respondent", TASK, "page")),
     )
-    return (f"{shown(path.name)}: {count} (the first is in row {replaced['row'].sort()[0]})",)
+    several = last.filter(versions.over("respondent", TASK) > 1)
+    second = several.filter(pl.col("row") > pl.col("row").min().over("respondent", TASK))
+    for rows, single, plural in (
+        (replaced, "answer is followed by another one of the same person, task and page: the last counts",
+         "answers are followed by others of the same person, task and page: the last count"),
+        (second, "answer differs from an earlier one of the same person to the same item: see baseline.repeats",
+         "answers differ from earlier ones of the same person to the same item: see baseline.repeats"),
+    ):  # fmt: skip
+        if rows.height:
+            count = counted_noun(rows.height, single, plural)
+            yield f"{shown(path.name)}: {count} (the first is in row {rows['row'].sort()[0]})"
 
 
 def _outside_labels(answers: pl.DataFrame, tasks: Sequence[StudyTask], path: Path) -> tuple[str, ...]:
@@ -204,14 +215,13 @@ def _refuse_cut(path: Path, platform: Platform) -> None:
         )
 
 
-def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
-    """The rows of a file: `study`, `task`, and the columns of `Export.rows`."""
+def _rows(path: Path, platform: Platform, encoding: str | None) -> tuple[pl.DataFrame, Sequence[Unread]]:
+    """The rows of a file: `study`, `task`, and the columns of `Export.rows`; and the values that could not be read."""
     if platform == "mturk":
-        rows = pl.concat(
-            [_labelled(page, path) for page in _pages_laid_open(loading.load(path, encoding=encoding))]
-        )
+        exports = _pages_laid_open(loading.load(path, encoding=encoding))
+        rows = pl.concat([_labelled(page, path) for page in exports])
         # Pages of a shorter batch in the same file have empty places.
-        return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
+        return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null()), exports[0].unread
     asked = Reading(answer=() if platform == "abc" else (ANSWER,)).named(encoding=encoding)
     fields: Sequence[str] = ()
     if platform == "table":
@@ -231,14 +241,15 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     elif platform != "abc":
         fields = (*export.answer_fields, *export.inputs.columns)
     if not any(name.rpartition(":")[2] == MINE for name in fields):
-        return rows
+        return rows, export.unread
     marks = _labelled(read_export(path, platform, asked.named(answer=MINE)), path)
     # Answers, with the guide's option in place of the answers that are marked "may be mine".
     marked = marks.filter(pl.col("answer").is_not_null() & _is_marked("answer"))
     marked = marked.with_columns(pl.lit(MAY_BE_MINE).alias("answer"))
     key = ["row", "page", TASK]
     rest = rows.join(marked, on=key, how="anti", nulls_equal=True, maintain_order="left")
-    return pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
+    rows = pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
+    return rows, export.unread
 
 
 def _is_marked(column: str) -> pl.Expr:

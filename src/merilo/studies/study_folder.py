@@ -279,7 +279,7 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
 
     Raises:
         OutputError: the plan is frozen already and `force` is not given.
-        UsageError: the date is not a date.
+        UsageError: the date is not a date, or is in the future.
         InputError: a file that the plan names is missing.
     """
     path = study.path / FROZEN_FILE
@@ -289,16 +289,29 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
         raise OutputError(
             f"the plan was frozen{when}; to replace the record, give {argument('force')}", file=path
         )
-    try:
-        stamped = date.fromisoformat(day).isoformat() if day is not None else date.today().isoformat()
-    except ValueError:
-        raise UsageError(f"{argument('date')} takes a date such as 2026-11-22, not '{day}'") from None
+    stamped = freeze_date(day)
     files = {name: sha256(study.path / name) for name in _planned_files(study)}
     frozen = FrozenPlan(
         date=stamped, hash=combined_hash(files), merilo=__version__, files=files, plan=_content(study.path)
     )
     write_text(path, indented(frozen.to_json()) + "\n")
     return frozen
+
+
+def freeze_date(day: str | None) -> str:
+    """Return the date of a freeze as it is recorded; by default, today.
+
+    Raises:
+        UsageError: the text is not a date, or the date is in the future.
+    """
+    today = date.today()
+    try:
+        stamped = today if day is None else date.fromisoformat(day)
+    except ValueError:
+        raise UsageError(f"{argument('date')} takes a date such as 2026-11-22, not '{day}'") from None
+    if stamped > today:
+        raise UsageError(f"{argument('date')}: {stamped} is in the future (today is {today})")
+    return stamped.isoformat()
 
 
 def _planned_files(study: StudyFolder) -> list[str]:
@@ -367,11 +380,11 @@ def refuse_changed(folder: StudyFolder) -> None:
     """Check that the plan is frozen and that no decision was changed since, before people are asked.
 
     Raises:
-        InputError: the plan is not frozen.
-        DataError: a decision of the plan or a file was changed.
+        InputError: the record of the frozen plan is damaged.
+        DataError: the plan is not frozen, or a decision of it or a file was changed.
     """
     if read_frozen(folder.path) is None:
-        raise InputError(
+        raise DataError(
             "the plan is not frozen, and answers are collected only for a frozen plan: run 'merilo study freeze' first",
             file=folder.path,
         )

@@ -136,7 +136,7 @@ def laid_open(table: FileTable, reading: Reading) -> pl.DataFrame:
     data = table.data
     for name in _REQUIRED:
         if name not in data.columns:
-            what = f"there is no such column (columns: {listed(data.columns)})"
+            what = f"there is no such column (columns: {listed(field_names(table))})"
             raise InputError(what, file=table.file, field=name)
     if any(name.startswith(INPUT) for name in data.columns):
         return data
