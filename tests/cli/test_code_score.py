@@ -98,6 +98,17 @@ def test_people_get_a_table_in_which_repeated_programs_count_as_samples(tmp_path
     assert done.json["metrics"]["pass@1"]["value"] == 0.75
 
 
+def test_a_prompt_needs_no_docstring_and_its_functions_are_there_for_the_program_and_the_check(tmp_path):
+    before = "def half(x):\n    return x / 2\n\n\n"
+    prompts = ["def double(x):", "def double(x):\n    # twice\n", f"{before}@staticmethod\ndef double(x):\n"]
+    rows = [check_row(str(number)) | {"prompt": prompt} for number, prompt in enumerate(prompts)]
+    rows[2]["test"] = "def check(candidate):\n    assert double(half(2)) == candidate(1) == 2\n"
+    data = write_lines(tmp_path / "HumanEval.jsonl", *rows)
+    texts = ["    return 2 * x\n", "return 2 * x", "```python\ndef double(x):\n    return 4 * half(x)\n```"]
+    done = scored(tmp_path, data, [completion(f"{n}", text) for n, text in enumerate(texts)], "--json", "-")
+    assert (done.json["warnings"], done.json["metrics"]["pass@1"]["value"]) == ([], 1.0)
+
+
 @pytest.mark.parametrize("name", ["[/red]", "\x1b[31mx\x07", "x\ny"])
 def test_names_that_a_file_or_a_program_gives_are_shown_as_they_are_and_steer_no_terminal(tmp_path, name):
     data = write_lines(tmp_path / "problems.jsonl", check_row(name), check_row("other"))

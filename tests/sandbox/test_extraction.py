@@ -2,6 +2,7 @@
 
 import ast
 import re
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,6 +111,44 @@ def test_a_body_that_lost_its_indentation_or_has_another_gets_the_stubs(body):
         moved = [(line, len(line) - len(line.lstrip(" "))) for line in body.split("\n")]
         other = "\n".join(blanks * (width // 4) + line[width // 4 * 4 :] for line, width in moved)
         assert answers(other) == 6
+
+
+#: Prompts as benchmarks write them.
+PROMPTS = [
+    "def total(numbers):\n", "def total(numbers):", "def total(numbers):\n    ", "def total(numbers):  # add up\n",
+    'def total(numbers):\n    """Add up."""', 'def total(numbers):\n    """Add\n      up. """\n',
+    'def total(numbers):\n    """\n    3\n        """\n', 'def total(numbers):\n\t"""Add up."""\n',
+    "def total(numbers):\n    # add up\n", "def total(numbers):\n# add up\n", "def total(numbers):\n\t# add up\n",
+    "def total(\n    numbers,\n):\n", "def total(numbers,\n          first=0):\n", "def total(numbers):\n  'Add up.'\n",
+    "def zero():\n    return 0\n\n\ndef total(numbers):\n", "from functools import cache\n\n\ndef cached(f):\n    return f\n\n\n@cached\ndef total(numbers):\n",
+    "@staticmethod\ndef total(numbers):\n    'Add up.'\n", "def total(numbers):\n    for number in ():\n",
+    "def total(numbers):\n    'Add up.'\n    return add(numbers)\n\n\ndef add(numbers):\n", "def total(numbers):\r\n    'Add up.'\r\n",
+    "def total(numbers):\n    sums = ", "def total(numbers):\n    return", '"""\ndef total(n):\n  """\ndef total(numbers):\n',
+]  # fmt: skip
+CONTINUED = [
+    *BODIES, "return sum(numbers)\n", "\treturn sum(numbers)\n", "  return sum(numbers)", "\n    return sum(numbers)",
+    "        pass\n    return sum(numbers)\n", "    return below(numbers)\n\n\ndef below(numbers):\n    return sum(numbers)\n",
+    "def total(numbers):\n    return sum(numbers)\n", "def add(numbers):\n    return sum(numbers)\n", "total = lambda numbers: sum(numbers)\n",
+    "import math\n\n\ndef above(numbers):\n    return sum(numbers)\n\n\ndef total(numbers):\n    return above(numbers)\n",
+    " sum(numbers)\n", "sum(numbers)\n    return sums\n",
+]  # fmt: skip
+
+
+@every("prompt", PROMPTS)
+def test_a_plain_completion_works_wherever_it_does_right_behind_its_prompt_and_the_check_needs_no_body(
+    prompt,
+):
+    stub = stub_of(prompt)
+    exec(compile(stub.preamble, "<check>", "exec"), {})
+    right = 0
+    for completion in CONTINUED:
+        space: dict = {}
+        with suppress(SyntaxError, NameError, TypeError):
+            exec(prompt + completion, space)
+            if space["total"]([1, 2, 3]) == 6:
+                right += 1
+                assert answers(completion, stub) == 6, completion
+    assert right
 
 
 def test_the_text_of_a_string_is_never_moved():

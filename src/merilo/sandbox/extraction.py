@@ -207,6 +207,11 @@ NOTHING: Final = "nothing"
 
 _FUTURE: Final = re.compile(r"^from __future__ import .*$", re.MULTILINE)
 
+#: The end of a stub within a statement, which a completion continues on the same line.
+_UNFINISHED: Final = re.compile(
+    r"(?:[-=(\[{,+*/%&|^<>~]|\b(?:return|in|not|and|or|is|if|else|yield|await))\Z"
+)
+
 #: Statements of a stub's body: its docstring, and placeholders for the missing code.
 _HOLLOW: Final = re.compile(r"[rRuU]?[\"']|\.\.\.|pass\b|raise NotImplementedError\b")
 
@@ -251,10 +256,10 @@ class Stub:
     """The stub that a model is asked to complete.
 
     Attributes:
-        prompt: the stub itself, ending with a line end.
-        entry_point: the function to be completed.
-        preamble: the imports and given functions before it.
-        indent: the indentation of its body.
+        prompt: the stub itself. It ends with a line end, unless it ends within a statement ("    return").
+        entry_point: the function that the tests call.
+        preamble: the imports and given functions before the function to be completed, the last one of the stub.
+        indent: the indentation of the next statement.
     """
 
     prompt: str
@@ -270,15 +275,33 @@ class Stub:
             >>> Stub.read("import math\n\ndef area(r):\n  ", "area")
             Stub(prompt='import math\n\ndef area(r):\n', entry_point='area', preamble='import math\n\n', indent='    ')
         """
-        prompt = with_plain_line_ends(prompt).rstrip() + "\n"
-        head = re.search(
-            rf"^(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}[ \t]*[(\[]", prompt, re.MULTILINE
-        )
-        if head is None:
+        text = with_plain_line_ends(prompt)
+        layout = read_layout(text)
+        statements = [statement for segment in layout.segments for statement in segment]
+        outer = [number for number, statement in enumerate(statements) if _begins_function(statement)]
+        if entry_point not in {statements[number].bound for number in outer}:
             return None
-        body = [line for line in prompt[head.end() :].splitlines()[1:] if line.strip()]
-        blanks = body[-1][: len(body[-1]) - len(body[-1].lstrip(" \t"))] if body else ""
-        return cls(prompt, entry_point, prompt[: head.start()], blanks or "    ")
+        begin = outer[-1]
+        while begin and statements[begin - 1].text.startswith("@"):
+            begin -= 1
+        last_line = text.rstrip(" \t").rpartition("\n")[2]
+        if "#" in last_line or not _UNFINISHED.search(last_line[-20:]):
+            text = text.rstrip() + "\n"
+        preamble = layout.cut(0, statements[begin].first)
+        return cls(text, entry_point, preamble, _next_indent(layout, statements[-1]))
+
+
+def _begins_function(statement: Statement) -> bool:
+    return not statement.indent and re.match(r"(?:async\s+)?def\b", statement.text) is not None
+
+
+def _next_indent(layout: Layout, last: Statement) -> str:
+    """Return the indentation of the statement that follows the last one of a stub."""
+    if not last.opens_block:
+        return last.indent or "    "
+    comments = [line for line in layout.lines[last.last :] if line.strip()]
+    blanks = comments[-1][: len(comments[-1]) - len(comments[-1].lstrip(" \t"))] if comments else ""
+    return blanks if len(blanks) > len(last.indent) else last.indent + "    "
 
 
 def extract(completion: str, stub: Stub) -> Extraction:
@@ -303,7 +326,8 @@ def extract(completion: str, stub: Stub) -> Extraction:
     """
     text = without_reasoning(completion)
     if _is_plain_body(text, stub):
-        return _program(stub.prompt + text.lstrip("\n"), "bare", "body")
+        text = text.lstrip("\n") if stub.prompt.endswith("\n") else text
+        return _program(stub.prompt + text, "bare", "body")
     before, outside, blocks = read_fences(text)
     layouts = [(block, read_layout(block.code)) for block in blocks]
     head, rest = read_layout(before), read_layout(outside)
@@ -334,9 +358,11 @@ def extract(completion: str, stub: Stub) -> Extraction:
 def _is_plain_body(text: str, stub: Stub) -> bool:
     """Return whether the text is indented as the stub's body, as a base model's continuation is."""
     first = text.lstrip("\n")
-    if not first.startswith(stub.indent) or first[len(stub.indent) : len(stub.indent) + 1].isspace():
+    continued = not stub.prompt.endswith("\n")
+    indented = first.startswith(stub.indent) and not first[len(stub.indent) : len(stub.indent) + 1].isspace()
+    if not (indented or continued):
         return False
-    if "```" in text or "~~~" in text or re.search(r"^\S", text, re.MULTILINE):
+    if "```" in text or "~~~" in text or re.search(r"^\S", text[continued:], re.MULTILINE):
         return False
     return re.match(rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(stub.entry_point)}\b", first) is None
 

@@ -244,7 +244,7 @@ def _with_checks(path: Path) -> Iterator[tuple[_Place, Problem]]:
             raise place.error("has no tests: it must define check(candidate)", "test")
         stub = _stub(place, prompt, value.get("entry_point"), "entry_point")
         canonical = _text_or_none(value.get("canonical_solution"))
-        yield place, Problem(name, stub, Check(test, context=prompt), (), canonical)
+        yield place, Problem(name, stub, Check(test, context=stub.preamble), (), canonical)
 
 
 def _with_calls(path: Path) -> Iterator[tuple[_Place, Problem]]:
