@@ -162,6 +162,7 @@ class DataError(MeriloError):
 _FAULTS: Final = {
     "missing": "is missing",
     "unexpected_keyword_argument": "is not a field of this declaration",
+    "extra_forbidden": "is not a field of this declaration",
     "string_type": "must be a text (put it in quotes)",
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "must be the name of a file in the study's folder",

@@ -89,6 +89,9 @@ BAD_WORDS: list[tuple[str, str, int, list[str]]] = [
     ("--dataset lsc", "", 2, ["did you mean lcs"]),
     ("--gold-column x", "", 2, ["--gold-column needs --gold"]),
     ("--answer secund", "", 2, ["secund"]),
+    ("--details --json -", "", 2, ["--details: lengthens the tables, and --json - prints none"]),
+    ("--json .", "", 2, ["input file"]),
+    ("--json side.csv/x", "", 2, ["side.csv is not a folder"]),
     ("--no-such-option", "", 2, ["no-such-option"]),
 ]  # fmt: skip
 

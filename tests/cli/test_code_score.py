@@ -274,6 +274,7 @@ def test_closed_problems_are_run_for_their_outputs_alone_which_may_go_into_a_pip
     done = scored(tmp_path, data, [completion(1, RIGHT)])
     sentence = "there are no outputs to compare with for 1 of 1 problems (1); --outputs FILE runs"
     assert (done.status, sentence in done.complaint) == (1, True)
+    assert score(path, data, "--outputs", outputs, "-k", 1).status == 1
     done = score(path, data, "--outputs", outputs, "--json", "-")
     assert (done.status, done.json["metrics"], done.json["outcomes"]) == (0, {}, {"not_judged": 1})
     written = {"data": {"test": [{"outputs": [["2", "abab"]], "meta": {"id": 1}}]}}
@@ -333,6 +334,7 @@ REFUSED = [
     ("--workers 0", "--workers must be 1 or more"),
     (f"--memory {1 << 50}", "--memory must be 16777216 or less"),
     ("--memory x", "(see 'merilo code score --help')"),
+    ("--per-problem --json -", "--per-problem: lengthens the tables, and --json - prints none"),
     ("--outputs -", "--outputs: must be a file; only --json prints on standard output"),
     *((f"{option} {place}", "would be overwritten together with the input file") for option in ("--json", "--outputs") for place in ("c.jsonl", "problems.json")),
     *((f"--out out {words}", "would be written twice, with different results; choose another path") for words in (

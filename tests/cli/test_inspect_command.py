@@ -89,11 +89,48 @@ def test_numbered_questions_are_proposed(tmp_path: Path) -> None:
 
 def test_gold_answers_that_do_not_match_end_with_status_1(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka(small_pool()))
-    other = written(tmp_path / "gold.csv", "word,gold\nq0,A\n")
+    other = written(tmp_path / "gold.csv", "question,gold\nelsewhere,A\n")
     found = merilo("inspect", pool, "--gold", other, "--json", "-")
     assert found.status == 1
-    assert "items have question, the file has word, gold" in found.json["fault"]
+    assert "no row matches an item of the pool" in found.json["fault"]
     assert found.json["item"]["gold"] is None
+
+
+#: Words after `inspect p.tsv` in a folder with `empty`, `zeros` and `folder/`, and what is said of them.
+REFUSED = [
+    *((f"{option} {file}", f"{file}: {reason}") for option in ("", "--gold", "--reading") for file, reason in (
+        ("nowhere", "there is no such file"), ("folder", "is a folder, not a file"),
+    )),
+    *((f"{option} empty", "empty: the file is empty") for option in ("", "--gold")),
+    *((f"{option} zeros", "zeros: is not a table of text") for option in ("", "--gold")),
+    ("--reading empty", "empty: declares nothing"),
+    ("--reading field.yaml", "field.yaml, people: is not a field of this declaration"),
+    ("--gold p.tsv --gold-column x", "there is no column 'x'"),
+    ("--gold other.csv", "items have question, the file has word, gold"),
+    ("--gold-column x", "--gold-column needs --gold"),
+    ("--force", "--force: replaces an existing --out: give --out too"),
+    ("--json folder", "folder: is a folder; name a file"),
+    ("--json p.tsv/x", "p.tsv is not a folder)"),
+    ("--out p.tsv --force", "would be overwritten together with the input file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSED)
+def test_what_cannot_be_inspected_is_one_sentence_and_writes_nothing(words: str, sentence: str) -> None:
+    written(Path("p.tsv"), toloka(small_pool()))
+    for name, text in (
+        ("empty", ""),
+        ("zeros", "\0\0"),
+        ("field.yaml", "people: x"),
+        ("other.csv", "word,gold\nq0,A\n"),
+    ):
+        written(Path(name), text)
+    Path("folder").mkdir()
+    before = sorted(Path().iterdir())
+    outcome = merilo("inspect", "p.tsv", *words.split())
+    assert (outcome.status, outcome.out) == (2, "")
+    assert sentence in outcome.complaint
+    assert sorted(Path().iterdir()) == before
 
 
 def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_commands_that_inspect_prints_for_a_wide_file_with_gold_work(name: s
 
 
 def test_no_command_is_printed_under_an_error_of_the_gold_answers() -> None:
-    gold("word,other,key", {"elsewhere": "x,A"})
+    gold("item,key", {"elsewhere": "A"})
     outcome = merilo("inspect", "wide.csv", "--gold", "gold.csv")
     assert (outcome.status, "merilo baseline" in outcome.out) == (1, False)
 

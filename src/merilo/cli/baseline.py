@@ -18,7 +18,7 @@ from merilo.cli.options import (
     read_exports,
     takes_settings,
 )
-from merilo.cli.output import check_places, emit_json, say, show, working
+from merilo.cli.output import check_places, emit_json, refuse_idle, say, show, working
 from merilo.settings import INPUT, InputSettings, Settings
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def make(
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 
     check_places(input_files([*files, *(model or ()), *(other or ())], source), json_to, out, force=force)
+    refuse_idle(out, json_to, force=force, details=details)
     # Report wrong settings before reading a long file.
     if source.dataset:
         dataset(source.dataset)

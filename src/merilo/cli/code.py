@@ -15,7 +15,7 @@ import typer
 
 from merilo.cli import abandon_output
 from merilo.cli.options import JsonOption, takes_settings
-from merilo.cli.output import bars, check_places, deliver, emit_json, say
+from merilo.cli.output import bars, check_places, deliver, emit_json, refuse_idle, say
 from merilo.errors import UsageError
 from merilo.estimate import Estimate
 from merilo.records import Span
@@ -103,6 +103,7 @@ def score(
     if str(outputs) == "-":
         raise UsageError("must be a file; only --json prints on standard output", field="--outputs")
     check_places([completions, data], json_to)
+    refuse_idle(out, json_to, per_problem=per_problem)
     json_file = None if json_to in {None, "-"} else Path(str(json_to))
     refuse_places([completions, data], settings.packages, out, outputs, json_file)
     result = score_programs(
@@ -117,7 +118,7 @@ def score(
     for sentence in result.warnings:
         say(sentence)
     deliver(json_to, result.to_dict, _parts(result, per_problem=per_problem))
-    return 1 if asked and result.refused else 0
+    return 1 if len(result.metrics) < len(asked) else 0
 
 
 def _ks(texts: list[str] | None) -> tuple[int, ...]:
@@ -190,6 +191,7 @@ def doctor(
     from merilo.sandbox.pool import Pool  # noqa: PLC0415
     from merilo.sandbox.program import Limits  # noqa: PLC0415
 
+    check_places([], json_to)
     limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
     findings: list[Attempt] = []
     with Pool(1, backend=choose_backend(backend, python=python, packages=packages), limits=limits) as pool:

@@ -13,10 +13,10 @@ import typer
 from merilo.atomic_write import write_text
 from merilo.baselines.study_input import find_gold
 from merilo.cli.options import Exports, ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver
+from merilo.cli.output import check_places, deliver, refuse_idle
 from merilo.datasets import Dataset, dataset
 from merilo.datasets.own_items import own_file
-from merilo.errors import DataError, InputError, UsageError, for_command_line
+from merilo.errors import DataError, for_command_line
 from merilo.file_reading import Reading, read_reading
 from merilo.people.gold import Gold
 from merilo.people.inspection import (
@@ -110,6 +110,7 @@ def inspect_(
     Exit status 1: several readings fit, columns must be named, or the gold answers do not match.
     """
     check_places([*files, options.gold, options.reading], json_to, out, force=force)
+    refuse_idle(out, json_to, force=force)
     declared = dataset(options.dataset) if options.dataset else None
     chosen = read_reading(options.reading) if options.reading else Reading()
     own = {name: getattr(options, name) for name in ("platform", "item", "annotator", "answer")}
@@ -143,7 +144,7 @@ def _looked_into(
     try:
         path = options.gold or (own_file(declared) if declared else None)
         gold = find_gold(responses, declared, path, options.gold_column, reading.encoding)
-    except (DataError, InputError, UsageError) as error:
+    except DataError as error:
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())
     matched = MatchedGold(matched=gold.answers.height, items=summary.items) if gold else None

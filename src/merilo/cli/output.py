@@ -10,8 +10,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from merilo.atomic_write import refuse_existing, write_text
+from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
 from merilo.cli import say, tame
+from merilo.errors import UsageError
 from merilo.files import Progress
 from merilo.strict_json import Json, as_text
 from merilo.text import Text, formatted
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
     #: What a command prints: a line, a table, a section.
     Part: TypeAlias = str | Text | Table | Section
 
-__all__ = ["bars", "check_places", "deliver", "emit_json", "number", "reading", "say", "show", "working"]
+__all__ = [
+    "bars",
+    "check_places",
+    "deliver",
+    "emit_json",
+    "number",
+    "reading",
+    "refuse_idle",
+    "say",
+    "show",
+    "working",
+]
 
 #: After this many seconds, a terminal shows that the work is in progress.
 LONG_SECONDS: Final = 2.0
@@ -93,13 +105,35 @@ def check_places(
         force: whether an existing one may be replaced.
 
     Raises:
-        OutputError: `out` exists and `force` is false, or a file that the command reads would be overwritten.
+        OutputError: `out` exists and `force` is false, a file that the command reads would be overwritten, or the JSON
+            cannot be written.
     """
     inputs = [path for path in needed if path is not None]
     if out is not None:
         refuse_existing(out, force=force, needed=inputs)
     if json_to not in {None, "-"}:
         refuse_existing(Path(str(json_to)), force=True, needed=inputs)
+        refuse_unwritable(Path(str(json_to)))
+
+
+def refuse_idle(out: Path | None, json_to: str | None, *, force: bool = False, **shown: bool) -> None:
+    """Refuse options that have no effect beside the others.
+
+    Args:
+        out: the place that `force` replaces.
+        json_to: where the JSON goes; `-` leaves no room for tables.
+        force: whether --force is given.
+        shown: the options that lengthen the tables, by name.
+
+    Raises:
+        UsageError: an option has no effect.
+    """
+    if force and out is None:
+        raise UsageError("replaces an existing --out: give --out too", field="--force")
+    for name, given in shown.items():
+        if given and json_to == "-":
+            reason = "lengthens the tables, and --json - prints none: leave out one of them"
+            raise UsageError(reason, field=f"--{name.replace('_', '-')}")
 
 
 @contextmanager
