@@ -189,7 +189,7 @@ def read_header(path: Path, encoding: str | None = None) -> list[str]:
             header = csv.reader(islice(lines, dialect.header_row - 1, None), delimiter=dialect.delimiter)
             return _header(header, path)
         except UnicodeDecodeError as error:
-            raise _not_text(error, dialect.encoding, path) from None
+            raise _not_text(error, dialect.encoding, path) from error
         except csv.Error as error:
             raise InputError(f"has no readable header ({error})", file=path, row=1) from None
 
@@ -232,7 +232,7 @@ def read_table(
                 for column, part in zip(parts, block.get_columns(), strict=True):
                     column.append(part)
         except UnicodeDecodeError as error:
-            raise _not_text(error, dialect.encoding, path) from None
+            raise _not_text(error, dialect.encoding, path) from error
     # One column after the other, so that only one of them is there twice.
     parts.reverse()
     data = pl.DataFrame([pl.concat(parts.pop(), rechunk=True).alias(name) for name in names])
@@ -454,7 +454,7 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
     """Build the error for the first undecodable byte; decoding is by blocks, so the line number is found separately."""
     line, guess = None, ""
     if encoding.startswith("utf-8"):
-        guess = "; it may be Windows-1251: save it as UTF-8, or declare 'encoding: cp1251' in the reading"
+        guess = "; it may be Windows-1251: save it as UTF-8"
         with path.open("rb") as stream:
             for number, text in enumerate(stream, start=1):
                 if text.decode(encoding, "replace").encode(encoding) != text:

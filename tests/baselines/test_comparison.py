@@ -115,16 +115,31 @@ def test_the_verdict_never_contradicts_the_interval(
             assert row.verdict in {"above", "below", "untold"} or one.margin
 
 
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_difference_shown_is_that_of_the_values_shown_or_said_to_be_otherwise(
+    ours: float, theirs: float
+) -> None:
+    one = pair(difference(ours - theirs, 60, 12), 60, None)
+    sides = {"score": Estimate(value=ours, n=60), "people": Estimate(value=theirs, n=60)}
+    (row,) = judged([one._replace(row=one.row.model_copy(update=sides))])
+    said = row.sentence.en.replace("−", "-")
+    mine, people, before, apart = re.search(
+        r"([\d.]+) against ([\d.]+), difference( before rounding)? (\S+)", said
+    ).groups()
+    if not before:
+        assert float(apart) == pytest.approx(float(mine) - float(people), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("found", "margin", "verdict", "sentence"),
     [
         (difference(-0.12, 60, 11, 0.36), None, "below",
-         r"big is below the consensus of 11 people \(0.38 against 0.50, difference −0.12 \[−0.2\d, −0.0\d\]\); "
+         r"big is below the consensus of 11 people \(0.380 against 0.500, difference −0.120 \[−0.2\d+, −0.0\d+\]\); "
          r"narrowly: p = 0.0\d+\."),
         (difference(0.3, 100, 12), None, "above",
-         r"big is above the consensus of 12 people \(0.80 against 0.50, difference \+0.30 \[.*\]\); p < 0.001\."),
+         r"big is above the consensus of 12 people \(0.800 against 0.500, difference \+0.300 \[.*\]\); p < 0.001\."),
         (difference(0.01, 400, 30), 0.1, "equal",
-         r"big is level with the consensus of 30 people within ±0.1 \(0.51 against 0.50, difference \+0.01 \[.*\]\)\."),
+         r"big is level with the consensus of 30 people within ±0.1 \(0.510 against 0.500, difference \+0.010 \[.*\]\)\."),
         (difference(0.06, 400, 30), 0.15, "equal", r".*; the difference is significant, p = .*, and smaller than the margin\."),
         (difference(0.05, 60, 12), 0.1, "not_worse",
          r"big is not worse than the consensus of 12 people by 0.1 or more \(.*\); whether it is level or above cannot be "

@@ -1,6 +1,7 @@
 """`merilo datasets` lists, shows, checks, makes and loads; its exit statuses and JSON are a contract."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,8 @@ def test_the_list_names_every_dataset_with_its_figures_and_their_provenance() ->
     for declared in CATALOGUE.values():
         assert declared.title in listed.out
         if len(declared.human) <= 3:
-            assert all(f"{figure.metric} {figure.value}" in listed.out for figure in declared.human)
-    for text in ("mcc 0.665–0.88", "(15 scores)", "measured", "literature", "official", "by definition"):
+            assert all(re.search(rf"{fig.metric} +{fig.value:.3f} ", listed.out) for fig in declared.human)
+    for text in ("mcc, from", "0.665", "0.880", "measured", "literature", "official", "by definition"):
         assert text in listed.out
     assert max(map(len, listed.out.splitlines())) <= 80
 
@@ -34,7 +35,7 @@ def test_every_published_figure_is_printed_with_its_provenance() -> None:
         lines = run("show", name.upper()).out.splitlines()
         whole = " ".join(" ".join(lines).split())
         for figure in declared.human:
-            named = [line for line in lines if line.split()[:2] == [figure.metric, str(figure.value)]]
+            named = [line for line in lines if line.split()[:2] == [figure.metric, f"{figure.value:.3f}"]]
             assert any(figure.provenance in line for line in named)
             assert " ".join(figure.source.split()) in whole
         assert all(texts[0].splitlines()[0] in whole for texts in prompts(declared).values())

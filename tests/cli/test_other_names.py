@@ -78,6 +78,14 @@ def test_gold_answers_beside_the_same_texts_are_joined_and_the_finding_says_so()
     assert "the column prompt of gold.csv" in str(finding)
     assert "those of task_text in the pool" in str(finding)
     assert merilo("verify", "saved").status == 0
+    assert merilo("datasets", "new", "gold.csv", "--question", "prompt", "--gold", "right_option").status == 0
+    Path("numbers.csv").write_text(
+        "number,worker,answer\n"
+        + "".join(f"{at},w{w},{KEYS[item]}\n" for at, item in enumerate(ITEMS, 1) for w in range(3))
+    )
+    words_of_own = ("numbers.csv", "--item", "number", "--dataset", "gold.yaml", "--json", "-")
+    (finding,) = [f for f in merilo("baseline", *words_of_own).json["findings"] if f["code"] == "gold_joined"]
+    assert "joined by the numbers of the rows of gold.csv" in str(finding)
     gold("prompt,right_option", {f"Which is {item}?": KEYS[item] for item in ITEMS[:3]})
     refused = merilo(*words).complaint
     assert "name it with --gold-column (columns: prompt, right_option)" in refused

@@ -235,6 +235,9 @@ GUESSED = [
     ([{"question": f"Which {n}?\nA) x\nB) y\nC) z", "answer": "B"} for n in range(6)], [*"ABC"], "none", "A to C are the options"),
     ([{"question": f"Какой {n}?\nА. x\nБ. y\nВ. z", "answer": "АБ"[n % 2]} for n in range(6)], [*"АБВ"], "none", "А to В are the options"),
     ([{"question": f"Which {n}?\nA) red\nB) blue", "answer": "red"} for n in range(6)], [], "none", "list options A to B, but the gold answers are no letters"),
+    ([{"id": n % 5, "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: rows 1 and 6 both have 0"),
+    ([{"id": "", "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: row 1 has no id"),
+    ([{"question": f"Warm {n}?", "answer": ["yes", "no", "no"][n % 3] if n else "perhaps"} for n in range(9)], [], "none", "items are numbered"),
 ]  # fmt: skip
 
 
@@ -265,6 +268,17 @@ BAD = [
     ("q.jsonl", [{"instruction": 0, "inputs": "?", "outputs": "", "meta": {"id": 1}}], (), "in the benchmark's format already"),
     ("q.jsonl", [{"id": n % 3, "question": "?", "answer": "A"} for n in range(6)], ("--id", "id"), "row 4: has the id 0 of row 1"),
     ("q.jsonl", [{"question": "?", "answer": "A", "target": "B"}], (), "answer, target may hold the gold answers: say which with --gold"),
+    *(
+        ("q.jsonl", [{"question": f"Number {n}?", **options, "answer": wrong if n == 7 else right[n % len(right)]} for n in range(24)], (), says)
+        for options, right, wrong, says in (
+            ({}, ["yes", "no"], "yse", "row 8, answer: the gold answer yse is not one of no, yes, unlike those of other rows; correct it, or give --answer choice"),
+            ({}, ["true", "false"], "treu", "row 8, answer: the gold answer treu is not one of yes, no"),
+            ({}, ["A", "B"], "A?", "row 8, answer: the gold answer A? is not one of A, B"),
+            ({}, [*range(24)], "8 apples", "row 8, answer: the gold answer 8 apples is not a whole number, unlike those of other rows; correct it, or give --answer text"),
+            ({"A": "x", "B": "y"}, ["A", "B"], "C", "row 8, answer: the gold answer C names none of the options 'x', 'y' (gold_is: letter), unlike those of other rows; correct it"),
+        )
+    ),
+    ("q.csv", "id,question,answer\n1,Тепло?,да\n".encode("cp1251"), (), "q.csv, row 2: is not UTF-8 text (byte 0xd2); it may be Windows-1251: save it as UTF-8"),
     ("q.json", [], (), "has no rows"),
     ("q.xlsx", None, (), "there is no such file"),
     ("absent.csv", None, (), "absent.csv: there is no such file"),
@@ -276,9 +290,12 @@ def test_what_cannot_be_guessed_or_read_is_told_in_one_sentence(
     file: str, rows: Any, options: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    if rows is not None:
+    if isinstance(rows, bytes):
+        (tmp_path / file).write_bytes(rows)
+    elif rows is not None:
         write(tmp_path / file, rows)
     outcome = merilo("datasets", "new", file, *options)
     assert outcome.status == 2, outcome.out
     assert says in outcome.complaint
+    assert "reading" not in outcome.complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ([] if rows is None else [file])

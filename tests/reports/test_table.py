@@ -11,10 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from parsed_page import ParsedPage
+from rich.console import Console
 
 from merilo.estimate import Estimate
-from merilo.reports.table import Bar, Form, Link, Percent, Section, Table, csv_cell, latex, render
-from merilo.text import Language, Money, Text
+from merilo.reports.table import (
+    Bar,
+    Form,
+    Link,
+    Percent,
+    Section,
+    Table,
+    csv_cell,
+    latex,
+    print_parts,
+    render,
+)
+from merilo.text import Language, Money, Text, joined
 
 _TABLE = Table(
     Text("metric"),
@@ -44,6 +56,24 @@ def test_each_form_shows_sentences_and_cells(form: Form, language: Language, sho
     text = render([_SECTION], form, language)
     for part in shown:
         assert part in text
+
+
+def test_a_terminal_breaks_no_word_and_sets_numbers_to_the_right() -> None:
+    head = ("what", "share", "p", "kind")
+    rows = (("length: quartile 2", Percent(0.25), joined(["< 0.001"]), "official statistics"),)
+    table = Table("", head, rows, ("A note.",))
+
+    def lines(width: int) -> list[str]:
+        stream = io.StringIO()
+        print_parts([table], Console(file=stream, width=width))
+        return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+    assert lines(60)[2:5] == ["length: quartile 2   25% < 0.001 official statistics", "", "A note."]
+    assert lines(45)[2:4] == [
+        "length: quartile 2   25% < 0.001 official",
+        "                                 statistics",
+    ]
+    assert lines(40)[:3] == ["what  length: quartile 2", "share 25%", "p     < 0.001"]
 
 
 def test_a_link_stays_a_link_on_pages_and_in_markdown() -> None:

@@ -81,6 +81,10 @@ def test_an_own_dataset_is_packed_and_scored_by_its_declaration(
     assert "is named with --datasets FILE" in refused.complaint
     packed = merilo("submission", "pack", "team", "--datasets", "tests/sums.yaml", "--out", "s.zip")
     assert (packed.status, packed.err) == (0, "merilo: s.zip: answers to sums\n")
+    Path("team/sums.csv").write_text("id,answer\nq0,0\n", "utf-8")
+    merilo("submission", "pack", "team", "--datasets", "tests/sums.yaml", "--out", "partial.zip")
+    partial = merilo("submission", "score", "partial.zip", "--gold", "tests/sums.yaml")
+    assert (partial.status, "Not complete" in partial.out, "RCB" in partial.out) == (1, True, False)
     for gold in ("tests", "tests/sums.yaml"):
         result = score_zip(Path("s.zip"), Path(gold)).json["results"]["sums"]
         assert (result["metrics"]["em"]["value"], result["errors"]) == (0.75, [])

@@ -423,17 +423,22 @@ def _sentence(row: Row, pair: Pair, family: int) -> Text:
 
 
 def _numbers(row: Row) -> Text:
-    """Name both values and the difference with its interval, with so many digits that no end but 0 is shown as 0."""
+    """Name both values and the difference with its interval.
+
+    They have the digits of tables, or one more if the difference would not be that of the values shown, or a number
+    other than 0 would be shown as 0.
+    """
     ends = row.difference.ci95 or ()
     values = [value or 0.0 for value in (row.difference.value, *ends)]
-    digits = next((n for n in (2, 3) if all(not value or round(value, n) for value in values)), 4)
+    seen = all(not value or round(value, 3) for value in values)
+    digits = 3 if seen and (row.adds_up(3) or not row.adds_up(4)) else 4
     signs = [signed(value, digits) for value in values]
     mine, theirs = (plain(side.value if side else None, digits) for side in (row.score, row.people))
     span = Text(" [{low}, {high}]", low=signs[1], high=signs[2]) if ends else ""
-    return Text(
-        "{mine} against {theirs}, difference {difference}{span}",
-        mine=mine, theirs=theirs, difference=signs[0], span=span,
-    )  # fmt: skip
+    sentence = Text("{mine} against {theirs}, difference {difference}{span}")
+    if not row.adds_up(digits):
+        sentence = Text("{mine} against {theirs}, difference before rounding {difference}{span}")
+    return Text(sentence.english, mine=mine, theirs=theirs, difference=signs[0], span=span)
 
 
 def _how_sure(row: Row, pair: Pair, family: int) -> Iterator[Text]:

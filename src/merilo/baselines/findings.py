@@ -299,8 +299,8 @@ def _joined_gold(evidence: Evidence) -> Iterator[Finding]:
     if evidence.gold and evidence.gold.facts.joined:
         field, column = evidence.gold.facts.joined
         text = Text(
-            "gold answers are joined by the column {column} of {file}, whose values are those of {field} in the pool",
-            column=column,
+            "gold answers are joined by {key} of {file}, whose values are those of {field} in the pool",
+            key=Text("the column {column}", column=column) if column else Text("the numbers of the rows"),
             file=evidence.gold.facts.source,
             field=field,
         )

@@ -63,6 +63,12 @@ class Row(Record):
     usd: Number = None
     counted: tuple[Number, Number] = (None, None)
 
+    def adds_up(self, digits: int = 3) -> bool:
+        """Whether the difference, which is of values that are not rounded, is that of the rounded values too."""
+        values = (self.score.value, self.people and self.people.value, self.difference.value)
+        mine, theirs, difference = (round(value or 0.0, digits) for value in values)
+        return self.difference.value is None or round(mine - theirs, digits) == difference
+
 
 def headlines(rows: Iterable[Row]) -> list[Row]:
     """Return the row of each model and dataset whose sentence opens every form: the first one."""

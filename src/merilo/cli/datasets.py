@@ -12,11 +12,12 @@ import typer
 
 from merilo.atomic_write import refuse_existing
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, number, say
+from merilo.cli.output import check_places, deliver, say
 from merilo.datasets import CATALOGUE, dataset
-from merilo.datasets.declaration import Dataset, HumanFigure, ItemColumns
+from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.guessing import Wishes
 from merilo.datasets.rendering import bare_forms, harness_prompts, option_fields, prompts, render
+from merilo.errors import for_library
 from merilo.items import Split, write_splits
 from merilo.reports.table import Cell, Section, Table
 from merilo.settings import INPUT, OUTPUT
@@ -191,7 +192,7 @@ def new(
             "items": len(written.items),
             "shots": written.solved,
             "language": written.language,
-            "notes": [note.en for note in written.notes],
+            "notes": [for_library(note) for note in written.notes],
             "dataset": _as_json(written.declared),
         },
         _new_parts(written),
@@ -261,11 +262,11 @@ def _as_json(declared: Dataset) -> dict[str, Json]:
 
 def _list_parts(datasets: Sequence[Dataset]) -> Iterator[Part]:
     """Yield the datasets (the test of the newest version), a line for each published human score, in 80 columns."""
-    head = ("Dataset", "Answer", "Human score", "of", "Provenance", "Test", "Total", "People")
+    head = ("Dataset", "Answer", "Metric", "Human", "of", "Provenance", "Test", "Total", "People")
     rows: list[tuple[Cell, ...]] = []
     for declared in datasets:
         first, *others = _figures(declared)
-        test = str([*declared.sizes.values()][-1]) if declared.sizes else None
+        test = [*declared.sizes.values()][-1] if declared.sizes else None
         total, people = "yes" if declared.in_total else "no", "experts" if declared.expert else "anybody"
         rows.append((declared.title, _labels(declared), *first, test, total, people))
         rows += [("", "", *figure, "", "", "") for figure in others]
@@ -281,20 +282,16 @@ def _labels(declared: Dataset) -> str:
     return " ".join(labels) if len(labels) < 4 else f"{labels[0]}–{labels[-1]}"
 
 
-def _figures(declared: Dataset) -> list[tuple[str, str, str]]:
-    """Return each human score with its number of items and its provenance; of scores of groups, the range."""
+def _figures(declared: Dataset) -> list[tuple[Cell, ...]]:
+    """Return metric, value, items and provenance of each human score; of scores of groups, the lowest and highest."""
     figures = declared.human
     unknown = [metric for metric in declared.metrics if metric not in {figure.metric for figure in figures}]
     if figures and len(unknown) == len(declared.metrics):
-        values = sorted(figure.value for figure in figures)
-        scores = f"{declared.metrics[0]} {values[0]}–{values[-1]} ({len(values)} scores)"
-        return [(scores, _count(figures[0]), figures[0].provenance)]
-    known = [(f"{figure.metric} {figure.value}", _count(figure), figure.provenance) for figure in figures]
-    return [*known, *((f"{metric} –", "", "") for metric in unknown)]
-
-
-def _count(figure: HumanFigure) -> str:
-    return "–" if figure.n is None else str(figure.n)
+        values, name = sorted(figure.value for figure in figures), declared.metrics[0]
+        ends = (f"{name}, from", values[0]), (f"{name}, to", values[-1])
+        return [(*end, figures[0].n, figures[0].provenance) for end in ends]
+    known = [(figure.metric, figure.value, figure.n, figure.provenance) for figure in figures]
+    return [*known, *((metric, None, None, "") for metric in unknown)]
 
 
 def _declaration_parts(declared: Dataset) -> Iterator[Part]:
@@ -308,7 +305,7 @@ def _declaration_parts(declared: Dataset) -> Iterator[Part]:
         several = len(sources) > 1
         rows = (
             (
-                *(figure.metric, number(figure.value), _count(figure), figure.provenance),
+                *(figure.metric, figure.value, figure.n, figure.provenance),
                 f"[{sources.index(figure.source) + 1}]" if several else None,
             )
             for figure in declared.human

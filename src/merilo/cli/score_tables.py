@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from merilo.cli.output import deliver, number, say
+from merilo.cli.output import deliver, say
 from merilo.estimate import Estimate
 from merilo.records import Span
 from merilo.reports.table import Cell, Section, Table
 from merilo.strict_json import Json
+from merilo.text import Money
 from merilo.wording import counted_noun, listed, shortened
 
 if TYPE_CHECKING:
@@ -135,11 +136,15 @@ def plan_parts(plan: RunPlan) -> Iterator[Part]:
     rows = (
         (
             *(dataset.title, dataset.items, dataset.requests),
-            *(f"~{dataset.prompt_tokens}", f"≤{dataset.completion_tokens}", number(dataset.usd, ".4f")),
+            *(
+                dataset.prompt_tokens,
+                dataset.completion_tokens,
+                None if dataset.usd is None else Money(dataset.usd, "USD", 4),
+            ),
         )
         for dataset in plan.datasets.values()
     )
-    head = ("dataset", "items", "requests", "prompt tokens", "answer tokens", "USD")
+    head = ("dataset", "items", "requests", "prompt tokens, about", "answer tokens, at most", "price")
     yield Table(plan.model, head, tuple(rows))
 
 
@@ -229,7 +234,9 @@ def _remarks(result: SubmissionResult) -> Iterator[str]:
         yield f"No gold answers, not scored: {', '.join(result.without_gold)}"
     if result.total is not None:
         yield f"Total score (datasets: {len(result.counted)}): {result.total:.4f}"
-    if result.ready_for_public and not result.counted:
+    if not result.counted and not result.without_gold:  # one's own datasets alone
+        yield "Complete." if result.complete else "Not complete: a dataset with errors scores 0."
+    elif result.ready_for_public and not result.counted:
         yield "Readiness for the public table was not judged: no dataset of the total score was scored."
     elif not result.ready_for_public:
         yield "Not ready for the public table."

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from merilo.people.platforms import NAMES
-from merilo.reports.table import Table
+from merilo.reports.table import Percent, Table
 from merilo.studies.collected import ImportedStudy
 from merilo.studies.creation import CreatedStudy
 from merilo.studies.plan import Plan
@@ -39,7 +39,7 @@ def created_parts(created: CreatedStudy) -> Iterator[Part]:
     if created.shares:
         largest_first = sorted(created.shares, key=lambda share: -abs(share.deviation))[:_SHARES]
         rows = (
-            (f"{share.field}: {share.value}", f"{share.share:.0%}", f"{share.chosen_share:.0%}")
+            (f"{share.field}: {share.value}", Percent(share.share), Percent(share.chosen_share))
             for share in largest_first
         )
         title = "Largest differences between the test and its control items"

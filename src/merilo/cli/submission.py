@@ -42,7 +42,7 @@ def score_archive(
 ) -> int:
     """Score a submission as the benchmark does: metrics, errors, total score.
 
-    Exit status 1: the submission was scored and is not ready for the public table.
+    Exit status 1: the submission was scored, but has errors in a dataset that counts in the total or is your own.
     """
     rater = rater_of(rudetox_models, rudetox_curves)
     try:
@@ -56,7 +56,7 @@ def score_archive(
     making: dict[str, Json] = {"rudetox": {**rater.making} if rater else None}
 
     deliver(json_to, lambda: {**content_of(result), **making}, _parts(result))
-    return 0 if result.ready_for_public else 1
+    return 0 if result.complete else 1
 
 
 def _parts(result: SubmissionResult) -> Iterator[Part]:

@@ -18,7 +18,6 @@ from merilo.items import Item, Split, laid_open, read_split, split_file
 from merilo.metrics.answers import Answer
 from merilo.metrics.registry import displayed, fitting
 from merilo.strict_json import Json, read_json
-from merilo.text import Text
 from merilo.wording import listed
 
 META: Final = "raw_dataset_meta.json"
@@ -33,7 +32,7 @@ def is_folder_dataset(path: Path) -> bool:
     return (path / META).is_file()
 
 
-def folder_dataset(folder: Path) -> tuple[Dataset, list[Text]]:
+def folder_dataset(folder: Path) -> tuple[Dataset, list[str]]:
     """Make the declaration of a folder, and notes for the user; a dataset of the catalogue keeps its own.
 
     Raises:
@@ -64,7 +63,7 @@ class _Folder:
     file: Path
     shots: Path | None
 
-    def declared(self) -> tuple[Dataset, list[Text]]:
+    def declared(self) -> tuple[Dataset, list[str]]:
         meta, title = self.meta, str(self.meta["dataset_name"])
         shapes = [frozenset(item.inputs) for item in self.items if isinstance(item.inputs, Mapping)]
         if len(shapes) < len(self.items):
@@ -77,9 +76,7 @@ class _Folder:
         group = "domain" if "domain" in groups else groups[0] if len(groups) == 1 else None
         if len(groups) > 1:
             known = listed([f"meta.categories.{name}" for name in groups])
-            notes.append(
-                Text("items can be grouped by {fields} ({option})", fields=known, option=argument("by"))
-            )
+            notes.append(f"items can be grouped by {known} ({argument('by')})")
         about = meta.get("description")
         shared = any(str(metric).casefold().startswith("group") for metric in self._object("metrics"))
         declared = Dataset(
@@ -162,7 +159,7 @@ class _Folder:
             )
         return ({"": (example,)} if isinstance(example, str) else {}), None
 
-    def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[Text]]:
+    def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[str]]:
         """Return our names of the metrics that the metadata name, and a note on those that are not computed."""
         names = {name: displayed(name, answer.kind) for name in self._object("metrics")}
         known = tuple(dict.fromkeys(filter(None, names.values())))
@@ -174,7 +171,7 @@ class _Folder:
                 file=self.folder / META,
                 field="metrics",
             )
-        notes = [Text("not computed: {metrics}", metrics=listed(others))] if others else []
+        notes = [f"not computed: {listed(others)}"] if others else []
         return known, notes
 
     def _categories(self) -> list[str]:

@@ -20,6 +20,7 @@ from merilo.datasets.own_items import (
     QuestionRow,
     gold_of,
     gold_values,
+    integer_of,
     is_media,
     meta_name,
     option_name,
@@ -30,7 +31,7 @@ from merilo.metrics.answers import Answer
 from merilo.settings import OUTPUT, CheckedSettings, Help
 from merilo.strict_json import Json
 from merilo.text import Language, Text
-from merilo.wording import choices, listed, shortened
+from merilo.wording import choices, counted_noun, listed, shortened
 
 #: The form of an answer that a user can name.
 AnswerForm: TypeAlias = Literal["choice", "integer", "text"]
@@ -75,6 +76,8 @@ _TELLING: Final = re.compile(
 #: A choice has at most so many labels, a group so many values; longer texts are no category.
 _MOST_LABELS, _MOST_GROUPS, _LONGEST_CATEGORY = 10, 100, 60
 _MOST_OPTIONS: Final = 26
+#: A file of fewer rows has no gold answers that are clearly mistakes.
+_FEWEST_ROWS: Final = 10
 
 #: Letters of options in their order, and a line of a question that lists an option under its letter.
 _ALPHABETS: Final = (ascii_uppercase[:_MOST_LABELS], RUSSIAN_LETTERS)
@@ -111,7 +114,7 @@ class Wishes(CheckedSettings):
     name: Annotated[str | None, Help("The dataset's name. Default: that of the file.", OUTPUT)] = None
 
 
-def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Dataset, Language, list[Text]]:
+def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Dataset, Language, list[str]]:
     """Make the declaration of a dataset from the rows of its file.
 
     Args:
@@ -156,7 +159,11 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Data
     fields = {column: field for field, column in (declared.items or columns).fields.items()}
     by, shared = (name and fields.get(name, meta_name(name)) for name in (group, cluster))
     declared = replace(declared, extra=by and f"{declared.metrics[0]}.{{{by}}}", cluster=shared)
-    return declared, language, [*_notes(table, columns, declared, listed_in, {*taken, identity, *meta})]
+    return (
+        declared,
+        language,
+        [*_notes(table, columns, declared, wishes, listed_in, {*taken, identity, *meta})],
+    )
 
 
 def _wished(wish: str | None, guessed: str | None) -> str | None:
@@ -178,9 +185,27 @@ class _Table:
     def filled(self, name: str) -> list[Any]:
         return [value for value in self.values(name) if not _empty(value)]
 
-    def read(self, answer: Answer, columns: ItemColumns) -> list[Json]:
-        """Return the gold answer of each row; a row whose gold answer does not fit is an error."""
-        return [gold_of(row, answer, columns, self.file) for row in self.rows]
+    def read(self, answer: Answer, columns: ItemColumns) -> tuple[list[Json], list[InputError]]:
+        """Return the gold answers, and the errors of rows whose gold answer does not fit: the first few."""
+        golds: list[Json] = []
+        faults: list[InputError] = []
+        for row in self.rows:
+            try:
+                golds.append(gold_of(row, answer, columns, self.file))
+            except InputError as error:
+                faults.append(error)
+                if not _few(len(faults), len(self.rows)):
+                    break
+        return golds, faults
+
+    def fault(self, faults: Sequence[InputError], help_: str) -> InputError:
+        """Return the error of gold answers that do not fit, with what to do; the rows of a few are all named."""
+        first, rest = faults[0], ""
+        if _few(len(faults), len(self.rows)):
+            others = listed([f"row {fault.place.row}" for fault in faults[1:]])
+            rest = f", unlike those of other rows{others and f' (nor is that of {others})'}"
+        place = first.place
+        return InputError(f"{first.marked}{rest}; {help_}", file=self.file, row=place.row, field=place.field)
 
     def find(self, role: str, fits: Callable[[str], bool], *, inside: str = "") -> str | None:
         """Return the first column with a usual name of a role, perhaps inside an object, that passes a test."""
@@ -202,6 +227,21 @@ class _Table:
         values = self.values(name)
         plain = all(type(value) in {str, int} and value != "" for value in values)
         return plain and len({*map(str, values)}) == len(values)
+
+    def numbered(self) -> str:
+        """Say why items are numbered: no column has a usual name of ids, or its values do not identify the rows."""
+        for name in self.usual("id"):
+            rows: dict[str, int] = {}
+            for row in self.rows:
+                value, number = row.values.get(name), row.number
+                if type(value) not in {str, int} or value == "":
+                    why = f"row {number} has no id"
+                elif (first := rows.setdefault(str(value), number)) != number:
+                    why = f"rows {first} and {number} both have {shortened(str(value))}"
+                else:
+                    continue
+                return f"items are numbered from 1, because the column {name} does not identify them: {why}"
+        return "no column of ids was found: items are numbered from 1 in the order of the file"
 
     def media(self, named: Sequence[str]) -> list[str]:
         """Return the columns of pictures and sounds among those named, or else all that do not tell the answer."""
@@ -347,15 +387,16 @@ def _by_options(
     if most > _MOST_OPTIONS:
         raise UsageError(f"a question has {most} options; {_MOST_OPTIONS} are the most", file=table.file)
     answer = Answer(kind="choice", labels=tuple(chr(ord("A") + place) for place in range(most)))
-    faults: list[InputError] = []
+    failed: list[list[InputError]] = []
     for gold in candidates:
         read: dict[GoldForm, list[Json]] = {}
         forms = ("text",) if {*gold} & {*columns.options} else FORMS if wanted is None else (wanted,)
         for form in forms:
-            try:
-                read[form] = table.read(answer, replace(columns, gold=gold, gold_is=form))
-            except InputError as error:
-                faults.append(error)
+            golds, faults = table.read(answer, replace(columns, gold=gold, gold_is=form))
+            if faults:
+                failed.append(faults)
+            else:
+                read[form] = golds
         if read and "label" not in read and len({tuple(map(str, golds)) for golds in read.values()}) > 1:
             raise UsageError(
                 f"the gold answers can name different options if read as {' or as '.join(read)}: say which with "
@@ -365,13 +406,11 @@ def _by_options(
             )
         if read:
             return answer, replace(columns, gold=gold, gold_is=next(iter(read)) if gold else None)
-    fault = max(faults, key=lambda error: error.place.row or 0)
-    help_ = (
+    faults = min(failed, key=lambda faults: (len(faults), -(faults[0].place.row or 0)))
+    other = (
         f"name another column with {argument('gold', 'COLUMN')} or a form with {argument('gold_is', 'FORM')}"
     )
-    raise InputError(
-        f"{fault.marked}; {help_}", file=table.file, row=fault.place.row, field=fault.place.field
-    )
+    raise table.fault(faults, "correct it" if _few(len(faults), len(table.rows)) else other)
 
 
 def _open(
@@ -389,32 +428,57 @@ def _open(
             f"{argument('answer', 'integer')}",
             file=table.file,
         )
-    if wanted is None and single and {text.casefold() for text in texts} <= {"true", "false"}:
-        yes, no = (Text(word).in_language(language).casefold() for word in ("Yes", "No"))
-        return Answer(kind="choice", labels=(yes, no)), columns
-    if single and wanted in {None, "choice"}:
-        for letters in (alphabet for alphabet in _ALPHABETS if {*texts, *listed_in} <= {*alphabet}):
-            if listed_in or len({*texts}) > 1:  # the options stand in the question's text
-                last = max(map(letters.index, {*texts, *listed_in}))
-                return Answer(kind="choice", labels=tuple(letters[: last + 1])), columns
-    counts = Counter(texts)
-    few = 2 <= len(counts) <= _MOST_LABELS and min(counts.values()) > 1 and len(known) >= 4 * len(counts)
-    brief = len(counts) > 1 and max(map(len, texts)) <= _LONGEST_CATEGORY
-    if single and brief and (wanted == "choice" or (wanted is None and few)):
-        return Answer(kind="choice", labels=tuple(sorted(counts, key=_natural))), columns
-    if wanted == "choice":
+    if single and wanted in {None, "choice"} and (labels := _labels(texts, wanted, language, listed_in)):
+        answer, other = (
+            Answer(kind="choice", labels=labels),
+            "choice if it is a label too, or text if all are free",
+        )
+    elif wanted == "choice":
         none = f"no options were found: name their columns with {argument('options', 'COLUMN')}"
         raise UsageError(none, file=table.file)
-    if wanted != "text":
-        try:
-            table.read(Answer(kind="integer"), columns)
-            return Answer(kind="integer"), columns
-        except InputError:
-            if wanted == "integer":
-                raise
-    everything = "\n".join(str(text) for values in known for text in values)
-    signs = (sign for sign in (";", "|", "¦", " // ") if sign not in everything)
-    return Answer(kind="text", alternatives=None if single else next(signs, "\x1f")), columns
+    elif wanted == "integer" or (wanted is None and single and _numbers(texts)):
+        answer, other = Answer(kind="integer"), "text"
+    else:
+        everything = "\n".join(str(text) for values in known for text in values)
+        signs = (sign for sign in (";", "|", "¦", " // ") if sign not in everything)
+        return Answer(kind="text", alternatives=None if single else next(signs, "\x1f")), columns
+    if faults := table.read(answer, columns)[1]:
+        raise table.fault(faults, f"correct it, or give {argument('answer', other)}")
+    return answer, columns
+
+
+def _labels(
+    texts: Sequence[str], wanted: AnswerForm | None, language: Language, listed_in: str
+) -> tuple[str, ...]:
+    """Return the labels of gold answers: yes and no, letters, or a few that repeat; a few others are wrong ones."""
+
+    def fit(allowed: Collection[str]) -> bool:
+        others = sum(text not in allowed for text in texts)
+        return not others or (wanted is None and _few(others, len(texts)))
+
+    if wanted is None and fit({text for text in texts if text.casefold() in {"true", "false"}}):
+        yes, no = (Text(word).in_language(language).casefold() for word in ("Yes", "No"))
+        return yes, no
+    for letters in _ALPHABETS:
+        known = {*texts, *listed_in} & {*letters}
+        if known >= {*listed_in} and fit(known) and (listed_in or len(known) > 1):
+            return tuple(letters[: max(map(letters.index, known)) + 1])
+    counts = Counter(texts)
+    labels = [label for label, count in counts.items() if count > 1 or wanted == "choice"]
+    few = len(labels) <= _MOST_LABELS and len(texts) >= 4 * len(labels) and fit(labels)
+    brief = len(labels) > 1 and max(map(len, labels)) <= _LONGEST_CATEGORY
+    return tuple(sorted(labels, key=_natural)) if brief and (few or wanted) else ()
+
+
+def _numbers(texts: Sequence[str]) -> bool:
+    """Return whether all but a few are whole numbers."""
+    others = sum(integer_of(text) is None for text in texts)
+    return not others or _few(others, len(texts))
+
+
+def _few(wrong: int, rows: int) -> bool:
+    """Whether so many gold answers of a file are likely mistakes, and no other form of an answer."""
+    return wrong <= (max(1, rows // 20) if rows >= _FEWEST_ROWS else 0)
 
 
 def _declared(  # noqa: PLR0917 - one declaration
@@ -482,49 +546,42 @@ def _prompt(asked: Sequence[str], answer: Answer, options: Sequence[str], langua
     return "\n\n".join(blocks)
 
 
-def _notes(
+def _notes(  # noqa: PLR0917 - one declaration
     table: _Table,
     columns: ItemColumns,
     declared: Dataset,
+    wishes: Wishes,
     listed_in: str,
     used: Collection[str | None],
-) -> Iterator[Text]:
-    labels = declared.answer.labels
+) -> Iterator[str]:
+    labels, option = declared.answer.labels, argument("options", "COLUMN")
     if labels and not columns.options and any({*labels} <= {*alphabet} for alphabet in _ALPHABETS):
-        yield Text(
-            "the gold answers are letters: {first} to {last} are the options; if the file has them in columns, "
-            "name these with {option}",
-            first=labels[0],
-            last=labels[-1],
-            option=argument("options", "COLUMN"),
+        yield (
+            f"the gold answers are letters: {labels[0]} to {labels[-1]} are the options; if the file has them in "
+            f"columns, name these with {option}"
         )
     if unused := [name for name in table.columns if name not in used]:
-        yield Text("not used: {columns}", columns=listed(unused))
-    if columns.id is None:
-        yield Text("no column of ids was found: items are numbered from 1 in the order of the file")
-    if empty := sum(not gold_values(row, columns.gold, columns.gold_after) for row in table.rows):
-        yield Text(
-            "{n:# item has|# items have} no gold answer; people can answer them, but they are not scored",
-            n=empty,
-        )
+        yield f"not used: {listed(unused)}"
+    if columns.id is None and wishes.id != NONE:
+        yield table.numbered()
+    known = [gold_values(row, columns.gold, columns.gold_after) for row in table.rows]
+    if empty := known.count([]):
+        has = counted_noun(empty, "item has", "items have")
+        yield f"{has} no gold answer; people can answer them, but they are not scored"
     if declared.answer.kind != "text":
         return
     if listed_in:
-        yield Text(
-            "the questions list options {first} to {last}, but the gold answers are no letters: people answer with "
-            "free text; options in columns of their own can be named with {option}",
-            first=listed_in[0],
-            last=listed_in[-1],
-            option=argument("options", "COLUMN"),
+        yield (
+            f"the questions list options {listed_in[0]} to {listed_in[-1]}, but the gold answers are no letters: "
+            f"people answer with free text; options in columns of their own can be named with {option}"
         )
-    golds = [str(value) for row in table.rows for value in gold_values(row, columns.gold, columns.gold_after)]
+    golds = [str(value) for values in known for value in values]
     for sign in "|;":
-        if declared.answer.alternatives is None and sum(sign in gold for gold in golds) > len(golds) / 4:
-            yield Text(
-                "gold answers such as {gold} count as one answer; if they are several right ones, add "
-                "'alternatives: \"{sign}\"' to the declaration's answer",
-                gold=shortened(next(gold for gold in golds if sign in gold)),
-                sign=sign,
+        several = [gold for gold in golds if sign in gold]
+        if declared.answer.alternatives is None and len(several) > len(golds) / 4:
+            yield (
+                f"gold answers such as {shortened(several[0])} count as one answer; if they are several right ones, "
+                f"add 'alternatives: \"{sign}\"' to the declaration's answer"
             )
 
 

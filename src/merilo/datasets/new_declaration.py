@@ -17,7 +17,7 @@ from merilo.datasets.own_items import QuestionRow, media_path, read_rows, read_s
 from merilo.datasets.rendering import in_english
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, laid_open
-from merilo.text import Language, Text
+from merilo.text import Language
 from merilo.wording import choices, shown
 
 _NAME: Final = "dataset.yaml"
@@ -40,7 +40,7 @@ class NewDeclaration:
     path: Path
     declared: Dataset
     language: Language
-    notes: Sequence[Text]
+    notes: Sequence[str]
     items: tuple[Item, ...]
     solved: int
     folder: bool

@@ -56,7 +56,7 @@ class GoldRecord(Record):
         unsolved: the numbers of the items that the solver cannot answer.
         rows_without_item: the numbers of the file's rows that match no item of the pool.
         joined: the field of the pool and the column of the file on which they were joined, if their names differ and no
-            declaration says that they are the same; else empty.
+            declaration says that they are the same; else empty. An empty column stands for the numbers of the rows.
         withheld: whether the answers themselves were left out, because the gold of the dataset is closed.
     """
 

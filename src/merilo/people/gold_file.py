@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -54,7 +54,8 @@ class GoldFile:
         entries: the JSON objects, one for each row of `table`; empty for CSV and TSV.
         inputs: the columns made from the keys of `inputs`, or `inputs` itself if it is a text; empty for a table.
         criteria: the keys of `outputs` if the outputs are dictionaries; their columns are called `outputs.<key>`.
-        headers: mapping from a column of `table` to its name in the file, for names that differ.
+        headers: mapping from a column of `table` to its name in the file, for names that differ; an empty name of ids
+            that are the numbers of the rows.
     """
 
     path: Path
@@ -95,8 +96,9 @@ def read_gold_file(
     """
     if not isinstance(source, Path):
         return _of_records(Path(IN_MEMORY), list(enumerate(source, start=1)))
-    if (entries := own_entries(source, dataset)) is not None:
-        return _of_records(source, entries)
+    if dataset and dataset.items and (entries := own_entries(source, dataset)) is not None:
+        file = _of_records(source, entries)
+        return replace(file, headers={**file.headers, **dataset.items.fields, "id": dataset.items.id or ""})
     match source.suffix.lower():
         case ".json":
             return _of_records(source, list(enumerate(list_of_records(read_json(source), source), start=1)))

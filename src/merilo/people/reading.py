@@ -150,6 +150,7 @@ def _csv(table: FileTable) -> bytes:
     return table.data.write_csv().encode("utf-8")
 
 
+@loading.with_advice()
 def recognise(path: Path, encoding: str | None = None) -> Platform:
     """Recognise the platform of a file by its header; one of an unknown platform is a `table`.
 
@@ -194,6 +195,7 @@ def load(
     return loading.load(path, encoding=encoding, keep=lambda n: wants(n) or n in named, progress=progress)
 
 
+@loading.with_advice()
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
     """Return the names of a file's columns, or of a JSON file's fields, in the file's order.
 

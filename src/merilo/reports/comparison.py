@@ -404,11 +404,11 @@ def _untested(model: str, key: str, score: Estimate, people: Estimate | None) ->
         return Text("{model} has no score on {dataset}: {why}.", model=model, dataset=key, why=score.reason)
     if people is None:
         return Text(
-            "{model} is not compared with people on {dataset} ({value:.2f}): there is no baseline.",
+            "{model} is not compared with people on {dataset} ({value:.3f}): there is no baseline.",
             model=model, dataset=key, value=score.value,
         )  # fmt: skip
     return Text(
-        "{model} is beside a published value of people on {dataset} ({value:.2f} against {people:.2f}), which comes "
+        "{model} is beside a published value of people on {dataset} ({value:.3f} against {people:.3f}), which comes "
         "from other items or people: the two are not tested.",
         model=model, dataset=key, value=score.value, people=people.value,
     )  # fmt: skip

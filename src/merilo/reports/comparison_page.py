@@ -122,11 +122,13 @@ def rows_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
     first = headlines(rows)
+    rounded = not narrow and not all(row.adds_up() for row in rows)
+    sentences = [Text("Differences are computed before rounding.")] if rounded else []
     return Table(
         Text("Models") if models_only else Text("People and models"),
         tuple(shown),
         tuple(zip(*shown.values(), strict=True)),
-        tuple(named_sentence(row, rows) for row in rows if row not in first),
+        (*sentences, *(named_sentence(row, rows) for row in rows if row not in first)),
     )
 
 

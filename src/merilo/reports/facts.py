@@ -461,26 +461,28 @@ def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
 def group_tables(record: Baseline) -> Iterator[Table]:
     """Yield a table of the metrics by group that the dataset declares, and one of the groups of each field."""
     fields: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for estimate in record.groups:
-        group, _, metric = estimate.name.rpartition(": ")
+    for of_group in record.groups:
+        group, _, metric = of_group.name.rpartition(": ")
         field, _, value = group.partition("=")
-        fields.setdefault(field, {}).setdefault(value, {})[metric] = estimate
+        fields.setdefault(field, {}).setdefault(value, {})[metric] = of_group
     shown = {
         (value, metric.value)
         for groups in fields.values()
         for value, of in groups.items()
         for metric in of.values()
     }
-    declared = {
-        metric_title(name): {"": metric}
-        for name, metric in record.metrics.items()
-        if "." in name and metric.value is not None and (name.partition(".")[2], metric.value) not in shown
-    }
+    declared: dict[Text, dict[str, Estimate]] = {}
+    for name, estimate in record.metrics.items():
+        base, _, group = name.partition(".")
+        if group and estimate.value is not None and (group, estimate.value) not in shown:
+            of_metric = title_of(base) is not None  # else a group of criteria: correct.law
+            title = group_title(group if of_metric else name)
+            declared.setdefault(title, {})[base if of_metric else ""] = estimate
     yield from _group_table(Text("By group"), declared)
     for field, groups in fields.items():
         whole = {
-            group_title(value): {name: metric for name, metric in of_group.items() if "." not in name}
-            for value, of_group in groups.items()
+            group_title(value): {name: metric for name, metric in of_value.items() if "." not in name}
+            for value, of_value in groups.items()
         }
         yield from _group_table(Text("By {field}", field=one_line(field)), whole)
 
@@ -678,8 +680,8 @@ def _people_tables(study: PlannedBaseline) -> Iterator[Table]:
             yield Table(Given(answers.question), (), tuple(answers.texts))
 
 
-def _of(part: int, whole: int) -> str:
-    return f"{part}\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}{whole}"
+def _of(part: int, whole: int) -> Text:
+    return joined([f"{part}\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}{whole}"])
 
 
 def _control_tables(evidence: Evidence) -> Iterator[Table]:

@@ -30,6 +30,9 @@ _T = TypeVar("_T")
 #: A cell without a value.
 EMPTY: Final = "—"
 
+#: A text that is a number: a p-value, a part of a whole, a range of percentages.
+_NUMBER: Final = re.compile(r"[<≤~] ?\d\S*|[−+-]?\d[\d.,]*(\s?[/–]\s?\d[\d.,]*)?%?")
+
 #: A terminal does not break the cells of a first column that are all at most so long.
 _LONGEST_NAME: Final = 30
 
@@ -186,13 +189,16 @@ def without_empty(table: Table, *, bars: bool) -> Table:
 
 
 def numeric_columns(table: Table) -> list[bool]:
-    """Return for each column whether its cells are numbers, which stand to the right."""
+    """Return for each column whether its cells are numbers, or sentences of numbers, which stand to the right."""
     width = max(map(len, (table.head, *table.rows)), default=0)
     columns = ([row[place] for row in table.rows if place < len(row)] for place in range(width))
-    numbers = (int, float, Money, Estimate)
+
+    def is_number(cell: Cell) -> bool:
+        of_number = isinstance(cell, Text) and _NUMBER.fullmatch(cell.en) is not None
+        return of_number or cell in {None, ""} or isinstance(cell, int | float | Money | Estimate)
+
     return [
-        bool(table.head) and any(cell is not None for cell in cells)
-        and all(cell is None or isinstance(cell, numbers) for cell in cells)
+        bool(table.head) and any(cell not in {None, ""} for cell in cells) and all(map(is_number, cells))
         for cells in columns
     ]  # fmt: skip
 
@@ -211,7 +217,9 @@ def print_parts(parts: Iterable[Section | Table], console: Console) -> None:
         if isinstance(part, Table):
             if words(part.title):
                 line(part.title, "bold")
-            console.print(drawn(without_empty(part, bars=False)))
+            console.print(drawn(without_empty(part, bars=False), console.width))
+            if part.notes:
+                console.print()
             for note in part.notes:
                 line(note, "dim")
             console.print()
@@ -227,28 +235,63 @@ def print_parts(parts: Iterable[Section | Table], console: Console) -> None:
         print_parts(part.tables, console)
 
 
-def drawn(table: Table) -> DrawnTable:
-    """Draw a table in English for a terminal."""
+def drawn(table: Table, room: int) -> DrawnTable:
+    """Draw a table in English for a terminal; without room for its words, its rows become blocks of head and value."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table as DrawnTable  # noqa: PLC0415
     from rich.text import Text as Plain  # noqa: PLC0415
 
-    result = DrawnTable(
-        show_header=bool(table.head), box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False
-    )
-    cells = [[one_line(cell_text(cell)) for cell in row] for row in table.rows]
-    short = all(len(row[0]) <= _LONGEST_NAME for row in cells)
-    for place, is_number in enumerate(numeric_columns(table)):
+    heads = [one_line(words(head)) for head in table.head]
+    rows = [[one_line(cell_text(cell)) for cell in row] for row in table.rows]
+    numbers = numeric_columns(table)
+    columns = [*zip(*filter(None, [heads, *rows]), strict=True)]
+    short = all(len(row[0]) <= _LONGEST_NAME for row in rows)
+    whole = [is_number or (short and not place) for place, is_number in enumerate(numbers)]
+    widths = _widths(columns, whole, room)
+    if widths is None and heads:
+        pairs = (zip(table.head, row, strict=True) for row in table.rows)
+        blocks = (
+            [("", ""), *((head, cell) for head, cell in pair if cell not in {None, ""})] for pair in pairs
+        )
+        return drawn(Table("", (), tuple(pair for block in blocks for pair in block)[1:]), room)
+    result = DrawnTable(show_header=bool(heads), box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for place, is_number in enumerate(numbers):
         result.add_column(
-            Plain(one_line(words(table.head[place])) if table.head else ""),
-            style="" if table.head or place else "bold",
+            Plain(heads[place] if heads else ""),
+            style="" if heads or place else "bold",
             justify="right" if is_number else "left",
             overflow="fold",
-            no_wrap=is_number or (short and not place),
+            no_wrap=whole[place],
+            width=None if widths is None else widths[place],
         )
-    for row in cells:
+    for row in rows:
         result.add_row(*map(Plain, row))
     return result
+
+
+def _widths(columns: Sequence[Sequence[str]], whole: Sequence[bool], room: int) -> list[int] | None:
+    """Return the widths of columns in which no word is broken; `None` if there is not so much room.
+
+    Args:
+        columns: the texts of each column.
+        whole: whether the texts of a column stay on one line.
+        room: the width of the terminal.
+    """
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    widths = [max(map(cell_len, column)) for column in columns]
+    least = [
+        width
+        if one_line
+        else min(width, _LONGEST_NAME, max(cell_len(w) for text in column for w in text.split(" ")))
+        for column, width, one_line in zip(columns, widths, whole, strict=True)
+    ]
+    while sum(widths) + len(widths) - 1 > room:
+        wide = [place for place, width in enumerate(widths) if width > least[place]]
+        if not wide:
+            return None
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
 
 
 # HTML

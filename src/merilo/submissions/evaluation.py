@@ -62,9 +62,10 @@ class SubmissionResult:
         total: the total score over the datasets in `counted`; `None` if there are none.
         counted: the titles of the datasets in the total.
         ready_for_public: whether no dataset that counts in the total has errors or lacks a metric.
+        complete: the same of these and of one's own datasets.
         ignored: files of the archive that match no dataset.
         without_gold: titles of datasets that count in the benchmark's total and were not scored because
-            gold answers are missing.
+            gold answers are missing; none if only one's own datasets were scored.
         faults: what is wrong with the archive as a whole.
     """
 
@@ -72,6 +73,7 @@ class SubmissionResult:
     total: float | None
     counted: tuple[str, ...]
     ready_for_public: bool
+    complete: bool
     ignored: tuple[str, ...] = ()
     without_gold: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = field(default=())
@@ -146,7 +148,7 @@ def score_submission(
 def refused(error: ArchiveError) -> SubmissionResult:
     """Make the result of an archive that cannot be scored."""
     fault = Fault("unreadable_zip", error.reason)
-    return SubmissionResult({}, None, (), ready_for_public=False, faults=(fault,))
+    return SubmissionResult({}, None, (), ready_for_public=False, complete=False, faults=(fault,))
 
 
 def content_of(result: SubmissionResult) -> dict[str, Json]:
@@ -205,12 +207,14 @@ def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> 
     counted = {title: result for title, result in datasets.items() if result.dataset.in_total}
     values = {title: list(_main_values(result)) for title, result in counted.items()}
     total = total_score(values) if counted else None
-    scored = {result.dataset.name for result in datasets.values()}
-    without = tuple(
-        declared.title for declared in CATALOGUE.values() if declared.in_total and declared.name not in scored
-    )
+    scored = {result.dataset.name for result in datasets.values()} & CATALOGUE.keys()
+    lacking = [
+        declared for declared in CATALOGUE.values() if declared.in_total and declared.name not in scored
+    ]
+    without = tuple(declared.title for declared in lacking) if scored else ()
     ready = all(result.complete for result in counted.values())
-    return SubmissionResult(datasets, total, tuple(counted), ready, ignored, without)
+    own = (result.complete for result in datasets.values() if result.dataset.name not in CATALOGUE)
+    return SubmissionResult(datasets, total, tuple(counted), ready, ready and all(own), ignored, without)
 
 
 def _main_values(result: DatasetResult) -> Iterator[float]:

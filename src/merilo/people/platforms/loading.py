@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -29,6 +30,20 @@ def is_delimited(path: Path) -> bool:
     return path.suffix.lower() not in (*_BINARY, *_LINES, ".json")
 
 
+@contextmanager
+def with_advice() -> Iterator[None]:
+    """Advise to declare the encoding of a file that is not UTF-8: a reading can do so."""
+    try:
+        yield
+    except InputError as error:
+        cause = error.__cause__
+        if not isinstance(cause, UnicodeDecodeError) or not cause.encoding.startswith("utf-8"):
+            raise
+        advice = f"{error.marked}, or declare 'encoding: cp1251' in the reading"
+        raise InputError(advice, file=error.place.file, row=error.place.row) from error
+
+
+@with_advice()
 def load(
     path: Path,
     *,
