@@ -20,10 +20,9 @@ from pathlib import Path
 
 from aiohttp import ClientSession, TCPConnector, web
 
-from merilo.models.asking import ChatMessage, Request
+from merilo.models.asking import ChatMessage, Progress, Request, ask_all, event_loop
 from merilo.models.backends import open_backend
 from merilo.models.run_log import log_path, open_log
-from merilo.models.runner import Progress, ask_all, event_loop
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 

@@ -17,10 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from merilo.models.asked_datasets import asked_dataset, item_sources
 from merilo.models.asking import Abilities, ModelReply
 from merilo.models.run_folder import AskedModel, RunRecord, write_record
 from merilo.models.run_log import encoded, log_path
+from merilo.runs.item_sources import item_sources
+from merilo.runs.model_run import asked_dataset
 from merilo.settings import RunSettings
 
 ALLOWED_SECONDS = 15.0

@@ -16,8 +16,8 @@ from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import UsageError
 from merilo.items import Item, Split, write_splits
-from merilo.models.asked_datasets import limited
 from merilo.models.asking import Request
+from merilo.runs.model_run import limited
 from merilo.submissions import read_gold, score_submission
 from merilo.submissions.writing import pack
 

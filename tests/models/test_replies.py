@@ -9,9 +9,8 @@ from merilo.datasets import Answer, Dataset, dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.models.asking import ModelReply, Request
-from merilo.models.replies import replies_of_run
 from merilo.models.reply_answers import answers_in, read_reply
-from merilo.models.run_log import open_log
+from merilo.models.run_log import open_log, replies_of_run
 from merilo.settings import Manner
 
 LINES = (Path(__file__).parent / "replies" / "guard.jsonl").read_text(encoding="utf-8").splitlines()

@@ -16,7 +16,7 @@ from merilo.answer_tables import ItemAnswer, read_sheet
 from merilo.datasets import dataset
 from merilo.errors import DataError, InputError
 from merilo.items import entry_of
-from merilo.models.reply_answers import answers_of_table
+from merilo.runs.scores import answers_of_table
 
 
 def written_as(suffix: str, folder: Path, answers: dict[str, str]) -> Path:

@@ -6,7 +6,7 @@ from every import every
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split, write_splits
-from merilo.models.prompter import shots_of
+from merilo.runs.item_sources import shots_of
 
 SUM = dataset("simplear")
 

@@ -2,7 +2,7 @@
 
 from every import every
 
-from merilo.models.reply_answers import split_thought
+from merilo.models.asking import split_thought
 
 
 @every(

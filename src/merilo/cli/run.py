@@ -17,7 +17,7 @@ from merilo.cli.output import bars, check_places, deliver, say
 from merilo.settings import INPUT, OUTPUT, RunSettings
 
 if TYPE_CHECKING:
-    from merilo.models.runner import Progress
+    from merilo.models.asking import Progress
 
 app = typer.Typer(add_completion=False)
 
@@ -169,7 +169,7 @@ def progress_text(progress: Progress) -> str:
     """Return what the bar says beside its numbers.
 
     Example:
-        >>> from merilo.models.runner import Progress
+        >>> from merilo.models.asking import Progress
         >>> progress_text(Progress(answered=3, failed=1, retried=2, running=4, usd=0.0123))
         '4 running, 1 failed, 2 retried, $0.0123'
     """

@@ -170,7 +170,7 @@ def log_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, Row]]:
 def _values(path: Path, notes: list[str]) -> Iterator[tuple[int, Json]]:
     with opened(path) as stream:
         if stream.read(64).lstrip(_BLANK).startswith(b"["):
-            yield from enumerate(list_at(read_log(path)), start=1)
+            yield from enumerate(list_at(read_json_log(path)), start=1)
             return
         stream.seek(0)
         for row, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
@@ -186,7 +186,7 @@ def _values(path: Path, notes: list[str]) -> Iterator[tuple[int, Json]]:
                 notes.append(f"line {row} is cut off and left out")
 
 
-def read_log(path: Path) -> Json:
+def read_json_log(path: Path) -> Json:
     """Read a log that is one JSON document.
 
     Raises:
@@ -313,7 +313,7 @@ def _results_beside(path: Path) -> Json:
         return None
     results = path.with_name(f"results_{named['date']}.json")
     try:
-        return read_log(results) if results.stat().st_size <= _LARGEST_RESULTS else None
+        return read_json_log(results) if results.stat().st_size <= _LARGEST_RESULTS else None
     except (OSError, InputError):
         return None
 
@@ -464,7 +464,7 @@ LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def _inspect_rows(path: Path, source: Source) -> Iterator[LogRow]:
     """Yield the samples of a JSON log, read without Inspect if its form is known."""
-    content = read_log(path)
+    content = read_json_log(path)
     samples = dicts_at(content, "samples")
     if not dict_at(content, "eval"):
         raise InputError("has no 'eval': it is not a log of Inspect", file=path)
@@ -654,7 +654,7 @@ def harness_of(path: Path) -> Harness | None:
         return None
 
 
-def open_log(path: Path, harness: Harness) -> tuple[Source, Iterator[LogRow]]:
+def log_rows(path: Path, harness: Harness) -> tuple[Source, Iterator[LogRow]]:
     """Open a log.
 
     Returns:

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from random import Random
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.own_items import read_split, read_splits
 from merilo.datasets.rendering import (
     CONTEXT,
     PLACEHOLDER,
@@ -29,7 +27,7 @@ from merilo.datasets.rendering import (
     template,
 )
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import SUFFIXES, Item, ItemId
+from merilo.items import Item, ItemId
 from merilo.metrics.answers import AnswerKind, has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
 from merilo.settings import Manner, RunSettings
@@ -148,42 +146,6 @@ class RequestSettings:
         if self.temperature == 0:
             return None
         return int.from_bytes(sha256(f"sample {self.seed} {sample}".encode()).digest()[:4]) >> 1
-
-
-#: The splits that hold solved items, the best first.
-SHOT_SPLITS: Final = ("shots", "train", "public_test", "validation")
-
-
-def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Item, ...]:
-    """Find the solved items for a file of items.
-
-    They are, in this order: a split of the same file; a file beside it that is named after such a split (`shots.json`
-    beside `test.json`); and, for a dataset that has no split but the test (ruHateSpeech), those items of the test
-    itself that have a gold answer.
-
-    Args:
-        path: the file of the items that are asked.
-        declared: their dataset.
-        split: the split that is asked.
-
-    Returns:
-        The items, in the order of their file; empty if there are none.
-
-    Raises:
-        InputError: a file cannot be read.
-    """
-    splits = read_splits(path, declared)
-    for name in SHOT_SPLITS:
-        if name in splits and name != split and len(splits[name]):
-            return splits[name].items
-    # In a folder with a file called `test`, every file is one split of the same dataset.
-    names = SHOT_SPLITS if path.stem.lower() == "test" else ()
-    for beside in (path.with_name(name + suffix) for name in names for suffix in (path.suffix, *SUFFIXES)):
-        if beside.is_file():
-            return read_split(beside, declared, beside.stem if beside.suffix != ".json" else None).items
-    if declared.splits == ("test",) and declared.shots.count and split in splits:
-        return tuple(item for item in splits[split] if has_gold(item))
-    return ()
 
 
 def whole_gold(item: Item, declared: Dataset) -> str:
@@ -377,7 +339,7 @@ class Prompter:
 
     Args:
         declared: the dataset.
-        shots: the solved items that shots are taken from; `shots_of` finds them.
+        shots: the solved items that shots are taken from.
         settings: the settings of requests.
         chat: whether the backend takes a conversation.
         items: all items of the split in order, from which the shots of the harness follow.

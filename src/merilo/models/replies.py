@@ -32,7 +32,7 @@ from merilo.datasets.rendering import (
 from merilo.datasets.rendering import prompts as dataset_prompts
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
-from merilo.models.asking import FINISHES, ModelReply
+from merilo.models.asking import FINISHES, ModelReply, Replies
 from merilo.models.log_formats import (
     LETTERS,
     READ,
@@ -41,11 +41,11 @@ from merilo.models.log_formats import (
     LogRow,
     Source,
     harness_of,
+    log_rows,
     logs_in,
-    open_log,
     texts_of,
 )
-from merilo.models.run_log import log_path, log_schema, read_log
+from merilo.models.run_log import TOKENS, log_schema
 from merilo.strict_json import parse_json
 from merilo.wording import counted_noun, listed, shortened, shown
 
@@ -53,29 +53,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-#: The columns of tokens.
-TOKENS: Final = ("prompt_tokens", "completion_tokens", "thought_tokens")
-
 #: The columns that a log takes from a reply as they are.
 _OF_REPLY: Final = ("text", "finish", "error", "model", *TOKENS)
 
 #: How many rows of a log in a folder are tried.
 _TRIED: Final = 20
 _EXAMPLES: Final = 3
-
-
-class Replies(NamedTuple):
-    """The replies of a model.
-
-    Attributes:
-        dataset: the dataset.
-        table: a row for each reply, with the columns of `schema`.
-        source: how the rows of a log or a table were matched to items; `None` for a run.
-    """
-
-    dataset: Dataset
-    table: pl.DataFrame
-    source: Source | None = None
 
 
 class OtherItemsError(DataError):
@@ -99,20 +82,6 @@ def schema() -> dict[str, pl.DataType | type[pl.DataType]]:
         "row": pl.Int64(),
         "usd": pl.Float64(),
     }
-
-
-def replies_of_run(run: Path, declared: Dataset) -> Replies:
-    """Read the replies to a dataset from the log of a run.
-
-    Raises:
-        InputError: the log cannot be read.
-    """
-    import polars as pl  # noqa: PLC0415 - takes half a second
-
-    columns = schema()
-    table = read_log(log_path(run, declared.name), (*columns, "cost")).rename({"cost": "usd"})
-    empty = (pl.lit(None, columns[name]).alias(name) for name in ("choices", "row"))
-    return Replies(declared, table.with_columns(*empty).select([*columns]))
 
 
 def read_replies(
@@ -143,7 +112,7 @@ def read_replies(
     finder = ItemFinder(declared, items)
     file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
     assert harness is not None  # noqa: S101 - `is_harness_log` has found one
-    return _matched(*open_log(file, harness), file, finder)
+    return _matched(*log_rows(file, harness), file, finder)
 
 
 def replies_of_table(
@@ -326,7 +295,7 @@ def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
 
 def _has_items(path: Path, harness: Harness, finder: ItemFinder) -> bool:
     try:
-        _, rows = open_log(path, harness)
+        _, rows = log_rows(path, harness)
         return any(finder.find(row).place is not None for row in islice(rows, _TRIED))
     except InputError:
         return False

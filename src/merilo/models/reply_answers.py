@@ -1,8 +1,4 @@
-"""The answers of a respondent: read in a model's replies, or taken from a table, and scored against the gold answers.
-
-`answers_in` reads replies, `answers_of_table` takes a file of answers, `score` is the only place where answers meet
-gold.
-"""
+"""The answers in a model's replies, each with the rule that found it, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -13,97 +9,30 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import repeat
 from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from merilo.answer_tables import ItemAnswer, sample_of
+from merilo.answer_tables import ItemAnswer
 from merilo.atomic_write import write_text
 from merilo.datasets import Answer, Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import DataError, InputError, argument
 from merilo.estimate import Finding
 from merilo.items import Item
-from merilo.metrics.answers import AnswerError, Given, read_answer
-from merilo.metrics.detox import Rater
-from merilo.metrics.scoring import Scores, clusters_for, score
-from merilo.models.asking import ModelReply
+from merilo.models.asking import ModelReply, Replies, split_thought
 from merilo.models.log_formats import Source
-from merilo.models.replies import TOKENS, Replies, SeenChoice, read_replies
+from merilo.models.replies import SeenChoice, read_replies
 from merilo.models.reply_reader import Form, read
+from merilo.models.run_log import TOKENS
 from merilo.settings import Manner
-from merilo.strict_json import Json, parse_json
+from merilo.strict_json import Json
 from merilo.text import Text
 from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: The opening and closing marks of thought.
-_MARKS: Final = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-)
-#: The answer of a model that thinks in a separate channel.
-_FINAL: Final = "<|channel|>final<|message|>"
-_ANALYSIS: Final = "<|channel|>analysis<|message|>"
-#: The tokens at the end of a text, which some servers leave in the answer.
-_END_MARK: Final = re.compile(
-    r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|end_of_text)\|>|<end_of_turn>|<｜end▁of▁sentence｜>|</s>|<eos>"
-)
-
-
-class Thought(NamedTuple):
-    """A text, separated.
-
-    Attributes:
-        thought: what the model thought; `None` if the text has no marks of thought.
-        answer: what follows, without marks and white space at the ends.
-    """
-
-    thought: str | None
-    answer: str
-
-
-def split_thought(text: str) -> Thought:
-    """Separate thought from the answer.
-
-    The opening mark may be missing, because some chat templates end with it. If the closing mark is missing,
-    the model did not come to an answer, and everything after the opening mark is thought.
-
-    Example:
-        >>> split_thought("<think>A or B? B.</think> B")
-        Thought(thought='A or B? B.', answer='B')
-        >>> split_thought("B") == split_thought(" B<|im_end|>") == Thought(None, "B")
-        True
-    """
-    if _FINAL in text:
-        before, _, after = text.rpartition(_FINAL)
-        return Thought(before.removeprefix(_ANALYSIS).split("<|", 1)[0].strip(), _ended(after))
-    if text.startswith(_ANALYSIS):
-        return Thought(text.removeprefix(_ANALYSIS).strip(), "")
-    thoughts = []
-    for opening, closing in _MARKS:
-        before, mark, after = text.rpartition(closing)
-        if mark:
-            first, opened, inside = before.partition(opening)
-            # A text before the opening mark is neither thought nor, as a rule, the answer.
-            thoughts.append((inside if opened else first).strip())
-            text = after if after.strip() or not opened else first
-        if opening in text:
-            text, _, unfinished = text.partition(opening)
-            thoughts.append(unfinished.strip())
-    answer = _ended(text)
-    return Thought("\n\n".join(filter(None, thoughts)), answer) if thoughts else Thought(None, answer)
-
-
-def _ended(text: str) -> str:
-    return _END_MARK.split(text, maxsplit=1)[0].strip()
-
 
 #: What became of a request.
 ExtractionOutcome: TypeAlias = Literal[
@@ -548,11 +477,11 @@ def _answers(
     )
     ordered = table.join(places, on="item").sort("place", "sample")
     columns = ("place", "sample", "row", "text", "finish", "error", "loglikelihoods", "choices")
+    # A run has no rows of a file, and asks with the item's own choices.
+    cells = (ordered[name].to_list() if name in ordered.columns else repeat(None) for name in columns)
     shared: dict[Hashable, ExtractedAnswer] = {}
     last = -1
-    for place, sample, row, text, finish, error, values, choices in zip(
-        *(ordered[name].to_list() for name in columns), strict=True
-    ):
+    for place, sample, row, text, finish, error, values, choices in zip(*cells, strict=False):
         if place != last:
             # Samples of one item often repeat each other.
             known: dict[tuple[str, str], ExtractedAnswer] = {}
@@ -617,119 +546,6 @@ def read_answers(
     if not answers.rows:
         raise DataError(f"holds no answers: all {answers.failed} requests to items failed", file=path)
     return answers
-
-
-def answers_of_table(
-    records: Iterable[ItemAnswer], declared: Dataset, items: Sequence[Item], file: object = None
-) -> ItemAnswers:
-    """Match the answers of a table to items by id, as text; the turn of a dialogue has the id "dialogue/question" too.
-
-    Args:
-        records: the answers, one to an item.
-        declared: the dataset.
-        items: its items.
-        file: the file of the answers, for messages.
-
-    Raises:
-        InputError: an answer is not of the dataset's type, or cannot be read.
-    """
-    ids = {str(item.id): str(item.id) for item in items}
-    for item in items:
-        if {"dialog_id", "question_id"} <= item.meta.keys():
-            ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", str(item.id))
-    rows: list[ItemAnswer] = []
-    unknown: list[str] = []
-    for record in records:
-        if record.item not in ids:
-            unknown.append(record.item)
-            continue
-        try:
-            answer = read_answer(declared.answer, _of_form(declared.answer, record.answer))
-        except (AnswerError, InputError) as error:
-            wrong = f"the answer to item {record.item[:60]!r}: {error}"
-            raise InputError(wrong, file=file, row=record.row) from error
-        rows.append(record._replace(item=ids[record.item], answer=cast("Json", answer)))
-    return ItemAnswers(declared, rows, unknown=tuple(unknown))
-
-
-def _of_form(form: Answer, answer: Json) -> Json:
-    """Undo the file format's encoding of an answer: a table has no types, and JSON may hold an integer as a number."""
-    if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
-        return parse_json(answer, file="answer")
-    if form.kind == "criteria" and isinstance(answer, str | int) and not isinstance(answer, bool):
-        # A single answer is scored against each criterion.
-        return dict.fromkeys(form.criteria, str(answer))
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        return str(answer)
-    return answer
-
-
-def by_id(items: Sequence[Item]) -> dict[str, Item]:
-    """Return items under their own ids."""
-    return {str(item.id): item for item in items}
-
-
-def score_answers(
-    declared: Dataset,
-    items: Sequence[Item],
-    answers: Sequence[ItemAnswer],
-    *,
-    cluster: str | None = None,
-    rater: Rater | None = None,
-) -> Scores:
-    """Score answers: the only place where they meet the gold answers.
-
-    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean
-    over all answers; the answers to one item are in one cluster, which the intervals take into account.
-
-    Args:
-        declared: the dataset.
-        items: the items.
-        answers: the answers; each is to one of the items.
-        cluster: the field that items of one cluster share; by default, that of the dataset.
-        rater: the classifiers of the metric J.
-
-    Raises:
-        DataError: an answered item has no gold answer, or lacks data that its metric needs.
-    """
-    groups = clusters_for(items, cluster or declared.cluster)
-    named = {
-        str(item.id): (item, group)
-        for item, group in zip(items, groups or [item.id for item in items], strict=True)
-    }
-    samples = sorted({*map(sample_of, answers)})
-    if len(samples) <= 1:
-        values = {named[answer.item][0].id: value_of(declared, answer) for answer in answers}
-        clusters = {item.id: group for item, group in named.values()} if cluster and groups else None
-        return score(declared, items, values, clusters=clusters, rater=rater)
-    expanded: list[Item] = []
-    values, clusters = {}, {}
-    for answer in answers:
-        item, group = named[answer.item]
-        sample = sample_of(answer)
-        name = f"{answer.item}#{sample}"
-        expanded.append(_copy(item, name, sample))
-        values[name], clusters[name] = value_of(declared, answer), group
-    if "grade_norm" in declared.metrics:
-        # Unanswered questions are part of their variant.
-        expanded = [_copy(item, f"{item.id}#{sample}", sample) for sample in samples for item in items]
-        clusters = {item.id: item.id for item in expanded}
-    return score(declared, expanded, values, clusters=clusters, rater=rater)
-
-
-def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
-    """Return an answer as the scorer takes it; a reply without a readable answer is wrong by every criterion."""
-    if answer.answer == "" and declared.answer.criteria:
-        return dict.fromkeys(declared.answer.criteria, "")
-    return cast("Given", answer.answer)
-
-
-def _copy(item: Item, name: str, sample: str) -> Item:
-    meta = item.meta
-    if "variant" in meta:
-        # Each sample answers the exam's variant anew.
-        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
-    return Item(name, item.instruction, item.inputs, item.outputs, meta)
 
 
 #: An answer of kind "integer"; people's spellings of a number have spaces and commas.

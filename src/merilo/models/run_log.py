@@ -18,8 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_args
 
+from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, OutputError
-from merilo.models.asking import Finish, ModelReply, Request
+from merilo.models.asking import Finish, ModelReply, Replies, Request
 from merilo.strict_json import Json
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _LOCK: Final = "lock"
 
 #: Where the incomplete last line of a log is kept.
 _CUT: Final = ".cut"
+
+#: The columns of tokens.
+TOKENS: Final = ("prompt_tokens", "completion_tokens", "thought_tokens")
 
 #: Bytes of a log's end that are read to find its last line end.
 _BLOCK: Final = 1 << 16
@@ -274,6 +278,16 @@ def read_log(path: Path, columns: tuple[str, ...] = (), *, latest: bool = True) 
     return table.unique(["item", "sample"], keep="last", maintain_order=True) if latest else table
 
 
+def replies_of_run(run: Path, declared: Dataset) -> Replies:
+    """Read the replies to a dataset from the log of a run.
+
+    Raises:
+        InputError: the log cannot be read.
+    """
+    names = ("item", "sample", "text", "finish", "error", "model", *TOKENS, "loglikelihoods", "cost")
+    return Replies(declared, read_log(log_path(run, declared.name), names).rename({"cost": "usd"}))
+
+
 def cut_line(path: Path) -> str:
     """Return a sentence on the incomplete last line of a log; nothing if the log is complete or does not exist."""
     try:
@@ -309,7 +323,7 @@ def log_schema() -> dict[str, pl.DataType | type[pl.DataType]]:
         "sample": pl.Int64,
         **dict.fromkeys(("request", "text", "thought", "finish"), pl.String),
         "loglikelihoods": pl.List(pl.Float64),
-        **dict.fromkeys(("prompt_tokens", "completion_tokens", "thought_tokens"), pl.Int64),
+        **dict.fromkeys(TOKENS, pl.Int64),
         "seconds": pl.Float64,
         "attempts": pl.Int64,
         **dict.fromkeys(("error", "model"), pl.String),

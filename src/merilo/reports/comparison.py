@@ -39,7 +39,8 @@ from merilo.metrics.answers import has_gold
 from merilo.models.run_folder import RunFolder, is_run, read_run, refuse_other_items
 from merilo.records import Number, Record, Span
 from merilo.reports.facts import languages_of, plan_of
-from merilo.runs.scores import refuse_other_dataset, scored_dataset, source_of
+from merilo.runs.item_sources import source_of
+from merilo.runs.scores import refuse_other_dataset, scored_dataset
 from merilo.studies.plan import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
 from merilo.text import LANGUAGES, Language, Text, joined

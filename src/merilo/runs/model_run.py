@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,39 +11,24 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
-from merilo.errors import MissingPartError, UsageError, argument
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import Media, parts
+from merilo.errors import DataError, InputError, MissingPartError, UsageError, argument
 from merilo.files import sha256
-from merilo.models.asked_datasets import (
-    BUNDLED_NAME,
-    AskedDataset,
-    ItemSource,
-    asked_dataset,
-    item_sources,
-)
-from merilo.models.asking import ModelBackend, Request
-from merilo.models.backends import open_model, self_check
-from merilo.models.builtin_respondents import RespondentMaterial
-from merilo.models.prompter import shots_of
-from merilo.models.reply_answers import write_answers
-from merilo.models.run_folder import (
-    SANDBOX_FOLDER,
-    AskedModel,
-    RunFolder,
-    RunRecord,
-    hidden_args,
-    is_run,
-    read_record,
-    run_in,
-)
-from merilo.models.run_log import RunLog
-from merilo.models.runner import (
+from merilo.items import Item, ItemId, Split
+from merilo.models.asking import (
     UNLIMITED_TOKENS,
+    Abilities,
+    Dialogue,
+    ModelBackend,
+    ModelReply,
     Price,
     Progress,
+    Request,
     Requests,
     RunBudget,
     RunInLoop,
@@ -50,12 +36,37 @@ from merilo.models.runner import (
     estimated_tokens,
     event_loop,
 )
+from merilo.models.backends import open_model, self_check
+from merilo.models.builtin_respondents import RespondentMaterial
+from merilo.models.prompter import EarlierTurn, Prompter
+from merilo.models.reply_answers import read_reply, write_answers
+from merilo.models.run_folder import (
+    SANDBOX_FOLDER,
+    AskedModel,
+    DatasetRecord,
+    RunFolder,
+    RunRecord,
+    hidden_args,
+    is_run,
+    item_hashes,
+    read_record,
+    run_in,
+    shots_hash,
+)
+from merilo.models.run_log import Earlier, RunLog
+from merilo.runs.item_sources import BUNDLED_NAME, ItemSource, item_sources, study_source
 from merilo.runs.program_scores import Watch, score_programs, unwatched
-from merilo.runs.scores import DatasetRun, RunResult, scored_dataset, study_source
+from merilo.runs.scores import DatasetRun, RunResult, scored_dataset
 from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.version import __version__
 from merilo.wording import listed
+
+#: What was answered before: (item, sample) -> request and reply.
+Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
+
+#: Kinds of media with their names in messages.
+_KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +107,214 @@ class RunOptions:
     def price(self) -> Price | None:
         """The price of tokens; `None` if it is not known."""
         return None if self.settings.prices is None else Price(*self.settings.prices)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDataset:
+    """A dataset as a run asks it.
+
+    Attributes:
+        source: where the items come from.
+        prompter: makes the requests.
+        split: the items that are asked, in order.
+        shots: the solved items that shots are taken from.
+        refused: items that the backend cannot be asked, because it takes no such media.
+    """
+
+    source: ItemSource
+    prompter: Prompter
+    split: Split
+    shots: Sequence[Item]
+    refused: tuple[ItemId, ...] = ()
+
+    @property
+    def declared(self) -> Dataset:
+        """The dataset."""
+        return self.source.declared
+
+    @property
+    def samples(self) -> int:
+        """How many answers each item gets."""
+        return self.prompter.asked.samples
+
+    @property
+    def count(self) -> int:
+        """How many answers are asked for."""
+        return len(self.split) * self.samples
+
+    @property
+    def is_dialogue(self) -> bool:
+        """Whether a request holds the answers to earlier ones."""
+        return self.declared.shots.earlier_turns
+
+    def requests(self, known: Known) -> Requests:
+        """Make the requests that are not answered yet, one at a time.
+
+        Args:
+            known: what was answered before, with replies if the dataset has dialogues.
+
+        Raises:
+            UsageError: an item was asked before with another request.
+            DataError: an item cannot be rendered.
+        """
+        if self.is_dialogue:
+            for sample in range(1, self.samples + 1):
+                for turns in self.split.dialogues():
+                    yield self._dialogue(turns, sample, known)
+            return
+        for item in self.split:
+            for sample in range(1, self.samples + 1):
+                request = self.prompter.request(item, sample)
+                if not _is_answered(request, known):
+                    yield request
+
+    def refuse_blind(self) -> None:
+        """Refuse items whose prompts show nothing of them, before anything is asked.
+
+        Raises:
+            DataError: a prompt is empty or shows none of its item's inputs, or an item cannot be rendered.
+        """
+        blind = [(item, fault) for item in self.split if (fault := self.prompter.blind(item))]
+        if blind:
+            item, fault = blind[0]
+            more = f" (and {len(blind) - 1} more of {len(self.split)})" if len(blind) > 1 else ""
+            named = [f"{{{name}}}" for name in self.declared.fields or (self.declared.placeholder,)]
+            prompt = f"the prompt of item {item.id}{more} of {self.declared.title} {fault}"
+            needs = (
+                f"an item needs an instruction that names its inputs, which the dataset calls {listed(named)}"
+            )
+            raise DataError(f"{prompt}: {needs}", file=self.source.place)
+
+    def record(self) -> DatasetRecord:
+        """Return the record of what is asked."""
+        return DatasetRecord(
+            title=self.declared.title,
+            declaration=self.source.declaration,
+            data=self.source.place,
+            study=None if self.source.study is None else str(self.source.study),
+            mode=self.prompter.asked.mode,
+            chat=self.prompter.chat,
+            prompts=self.prompter.form,
+            shots=self.prompter.shot_count,
+            shots_sha256=shots_hash(self.shots) if self.prompter.shot_count else "",
+            samples=self.samples,
+            limit=self.prompter.settings.limit,
+            hashes=item_hashes(self.split),
+        )
+
+    def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
+        earlier: list[EarlierTurn] = []
+        for item in turns:
+            request = self.prompter.request(item, sample, earlier)
+            before = known[request.key[1:]] if _is_answered(request, known) else None
+            reply = before.reply if before and before.reply else (yield request)
+            if reply.finish == "failed":
+                return
+            earlier.append(self.earlier_turn(item, reply))
+
+    def earlier_turn(self, item: Item, reply: ModelReply) -> EarlierTurn:
+        """Return a turn of a dialogue with the answer that later turns show."""
+        read = read_reply(self.declared, item, reply, self.prompter.reads_turns_like)
+        return item, read.answer if read.outcome == "answered" else None
+
+
+def limited(split: Split, limit: int | None) -> Split:
+    """Return the first items of a split.
+
+    Example:
+        >>> from merilo.items import Item
+        >>> len(limited(Split("test", (Item(1, "", ""), Item(2, "", ""))), 1))
+        1
+    """
+    if limit is None or limit >= len(split):
+        return split
+    lengths: list[int] = []
+    for length in split.lengths:
+        lengths.append(min(length, limit - sum(lengths)))
+    return replace(split, items=split.items[:limit], lengths=tuple(filter(None, lengths)))
+
+
+def without_media(split: Split, declared: Dataset, abilities: Abilities) -> tuple[Split, tuple[ItemId, ...]]:
+    """Leave out the items with media that a backend does not take.
+
+    Returns:
+        The other items, and the ids of those left out.
+
+    Raises:
+        UsageError: no item is left.
+    """
+    if not declared.media:
+        return split, ()
+    kinds = {item.id: _media_kinds(item, declared) - abilities.media for item in split}
+    refused = tuple(name for name, lacking in kinds.items() if lacking)
+    if len(refused) == len(split):
+        named = listed([_KINDS[kind] for kind in sorted(set().union(*kinds.values()))])
+        lacks = f"have {named}, which this backend does not take; choose another backend"
+        raise UsageError(f"the items of {declared.title} {lacks}")
+    taken = [tuple(item for item in turns if not kinds[item.id]) for turns in split.dialogues()]
+    lengths = tuple(len(turns) for turns in taken if turns) if split.lengths else ()
+    return replace(split, items=tuple(item for turns in taken for item in turns), lengths=lengths), refused
+
+
+def _media_kinds(item: Item, declared: Dataset) -> set[str]:
+    paths = [piece.path for piece in parts(item, declared) if isinstance(piece, Media)]
+    kinds = {(mimetypes.guess_type(path)[0] or "").partition("/")[0] for path in paths}
+    if unknown := kinds - _KINDS.keys():
+        what = f"a file that is no picture, sound or film ({min(unknown) or 'unknown'})"
+        raise DataError(f"item {item.id} has {what}")
+    return kinds
+
+
+def _is_answered(request: Request, known: Known) -> bool:
+    """Check whether a request was answered before.
+
+    Raises:
+        UsageError: another request was asked for the same item and sample.
+    """
+    before = known.get(request.key[1:])
+    if before is None:
+        return False
+    if before.request != request.sha256:
+        version = "its log is of another version of the items, the prompts or Merilo; choose another folder"
+        raise UsageError(
+            f"item {request.item} of {request.dataset} was asked with another prompt before: {version}"
+        )
+    return True
+
+
+def asked_dataset(source: ItemSource, settings: RunSettings, abilities: Abilities) -> AskedDataset:
+    """Make a dataset of a run as it is asked.
+
+    Args:
+        source: the items.
+        settings: the settings of the run.
+        abilities: what the backend can do.
+
+    Raises:
+        UsageError: the settings do not fit the dataset or the backend.
+        DataError: the dataset has no items, or its shots are missing.
+    """
+    declared = source.declared
+    if not len(source.split):
+        raise InputError(f"has no items of {declared.title}", file=source.file)
+    if settings.as_people or source.study is not None:
+        settings = replace(settings, as_people=True, prompts=None)
+    elif source.of_baseline:
+        # A baseline holds no solved items, and its prompts are not those of the benchmark's harness.
+        settings = replace(settings, shots=settings.shots or 0, prompts=settings.prompts or "merilo")
+    shots: Sequence[Item] = ()
+    if not settings.as_people and (declared.shots.count or settings.shots):
+        shots = source.shots
+    prompter = Prompter(declared, shots, settings, chat=abilities.chat, items=source.split.items)
+    if prompter.asked.mode not in abilities.modes:
+        if prompter.asked.mode == "generate":
+            raise UsageError(f"this backend generates no text, which {declared.title} needs")
+        way = argument("mode", "generate", given="generate")
+        raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
+    split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
+    asked = AskedDataset(source, prompter, split, shots, refused)
+    asked.refuse_blind()
+    return asked
 
 
 class DatasetPlan(NamedTuple):
@@ -317,7 +536,12 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             options.model,
             options.model_args,
             options.settings,
-            [_material(source, options.settings) for source in sources],
+            [
+                RespondentMaterial(
+                    source.declared, source.split.items, () if options.settings.as_people else source.shots
+                )
+                for source in sources
+            ],
             {source.declared.name: source.file.parent for source in sources},
         )
     else:
@@ -345,12 +569,6 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         yield _Prepared(options, backend, asked, record)
     finally:
         loop(backend.close())
-
-
-def _material(source: ItemSource, settings: RunSettings) -> RespondentMaterial:
-    """Return what a built-in respondent reads: items, and the solved items that a model sees as shots."""
-    shots = () if settings.as_people or source.study else shots_of(source.file, source.declared)
-    return RespondentMaterial(source.declared, source.split.items, shots)
 
 
 def _ask(

@@ -15,14 +15,14 @@ from merilo.items import Item
 from merilo.metrics.detox import Rater
 from merilo.metrics.metric import Judgement
 from merilo.metrics.scoring import explain as explain_points
-from merilo.models.asked_datasets import AskedDataset, asked_dataset
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
-from merilo.models.reply_answers import ExtractedAnswer, read_reply, value_of
+from merilo.models.reply_answers import ExtractedAnswer, read_reply
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_record
 from merilo.models.run_log import log_path, read_log, reply_of
-from merilo.runs.model_run import rendered
-from merilo.runs.scores import source_of
+from merilo.runs.item_sources import source_of
+from merilo.runs.model_run import AskedDataset, asked_dataset, rendered
+from merilo.runs.scores import value_of
 from merilo.strict_json import Json
 
 #: What the explanation tells of a reply.

@@ -1,47 +1,36 @@
-"""Scores of answers and of runs: `merilo.score`, `merilo.score_run`, and where the items are that a run asked."""
+"""Scores of answers and of runs: `merilo.score` and `merilo.score_run`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from pydantic_core import to_jsonable_python
 
-from merilo.answer_tables import ItemAnswer, each_once, read_sheet
-from merilo.datasets import Dataset
+from merilo.answer_tables import ItemAnswer, each_once, read_sheet, sample_of
+from merilo.datasets import Answer, Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.own_items import own_file, read_split
-from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.estimate import Finding
 from merilo.files import collecting_later
-from merilo.items import Item, ItemId, Split, dialogue_lengths
-from merilo.metrics.answers import has_gold
+from merilo.items import Item, ItemId
+from merilo.metrics import scoring
+from merilo.metrics.answers import AnswerError, Given, has_gold, read_answer
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_for
-from merilo.metrics.scoring import explain as explain_points
-from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
-from merilo.models.replies import replies_of_run, replies_of_table
-from merilo.models.reply_answers import (
-    ItemAnswers,
-    answers_in,
-    answers_of_table,
-    by_id,
-    no_labels,
-    read_answers,
-    refuse_unreadable,
-    score_answers,
-    value_of,
-)
+from merilo.models.replies import replies_of_table
+from merilo.models.reply_answers import ItemAnswers, answers_in, no_labels, read_answers, refuse_unreadable
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
-from merilo.models.run_log import cut_line, log_path
+from merilo.models.run_log import cut_line, log_path, replies_of_run
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
-from merilo.strict_json import Json
-from merilo.studies.study_folder import open_study
-from merilo.wording import choices, listed, shown
+from merilo.runs.item_sources import ItemSource, source_of
+from merilo.strict_json import Json, parse_json
+from merilo.wording import choices, listed
 
 Answers = str | Path | Frame | Mapping[str, Json]
 
@@ -138,7 +127,7 @@ class ScoreResult:
         if first is None:
             raise UsageError(f"item '{item}' has no answer to explain")
         declared = self.answers.declared
-        return explain_points(declared, asked[name], value_of(declared, first), rater=self.rater)
+        return scoring.explain(declared, asked[name], value_of(declared, first), rater=self.rater)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -259,6 +248,119 @@ def score(
     return ScoreResult(read, items, scores, cluster or declared.cluster, strange, rater)
 
 
+def answers_of_table(
+    records: Iterable[ItemAnswer], declared: Dataset, items: Sequence[Item], file: object = None
+) -> ItemAnswers:
+    """Match the answers of a table to items by id, as text; the turn of a dialogue has the id "dialogue/question" too.
+
+    Args:
+        records: the answers, one to an item.
+        declared: the dataset.
+        items: its items.
+        file: the file of the answers, for messages.
+
+    Raises:
+        InputError: an answer is not of the dataset's type, or cannot be read.
+    """
+    ids = {str(item.id): str(item.id) for item in items}
+    for item in items:
+        if {"dialog_id", "question_id"} <= item.meta.keys():
+            ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", str(item.id))
+    rows: list[ItemAnswer] = []
+    unknown: list[str] = []
+    for record in records:
+        if record.item not in ids:
+            unknown.append(record.item)
+            continue
+        try:
+            answer = read_answer(declared.answer, _of_form(declared.answer, record.answer))
+        except (AnswerError, InputError) as error:
+            wrong = f"the answer to item {record.item[:60]!r}: {error}"
+            raise InputError(wrong, file=file, row=record.row) from error
+        rows.append(record._replace(item=ids[record.item], answer=cast("Json", answer)))
+    return ItemAnswers(declared, rows, unknown=tuple(unknown))
+
+
+def _of_form(form: Answer, answer: Json) -> Json:
+    """Undo the file format's encoding of an answer: a table has no types, and JSON may hold an integer as a number."""
+    if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
+        return parse_json(answer, file="answer")
+    if form.kind == "criteria" and isinstance(answer, str | int) and not isinstance(answer, bool):
+        # A single answer is scored against each criterion.
+        return dict.fromkeys(form.criteria, str(answer))
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return str(answer)
+    return answer
+
+
+def by_id(items: Sequence[Item]) -> dict[str, Item]:
+    """Return items under their own ids."""
+    return {str(item.id): item for item in items}
+
+
+def score_answers(
+    declared: Dataset,
+    items: Sequence[Item],
+    answers: Sequence[ItemAnswer],
+    *,
+    cluster: str | None = None,
+    rater: Rater | None = None,
+) -> Scores:
+    """Score answers: the only place where they meet the gold answers.
+
+    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean
+    over all answers; the answers to one item are in one cluster, which the intervals take into account.
+
+    Args:
+        declared: the dataset.
+        items: the items.
+        answers: the answers; each is to one of the items.
+        cluster: the field that items of one cluster share; by default, that of the dataset.
+        rater: the classifiers of the metric J.
+
+    Raises:
+        DataError: an answered item has no gold answer, or lacks data that its metric needs.
+    """
+    groups = clusters_for(items, cluster or declared.cluster)
+    named = {
+        str(item.id): (item, group)
+        for item, group in zip(items, groups or [item.id for item in items], strict=True)
+    }
+    samples = sorted({*map(sample_of, answers)})
+    if len(samples) <= 1:
+        values = {named[answer.item][0].id: value_of(declared, answer) for answer in answers}
+        clusters = {item.id: group for item, group in named.values()} if cluster and groups else None
+        return scoring.score(declared, items, values, clusters=clusters, rater=rater)
+    expanded: list[Item] = []
+    values, clusters = {}, {}
+    for answer in answers:
+        item, group = named[answer.item]
+        sample = sample_of(answer)
+        name = f"{answer.item}#{sample}"
+        expanded.append(_copy(item, name, sample))
+        values[name], clusters[name] = value_of(declared, answer), group
+    if "grade_norm" in declared.metrics:
+        # Unanswered questions are part of their variant.
+        expanded = [_copy(item, f"{item.id}#{sample}", sample) for sample in samples for item in items]
+        clusters = {item.id: item.id for item in expanded}
+    return scoring.score(declared, expanded, values, clusters=clusters, rater=rater)
+
+
+def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
+    """Return an answer as the scorer takes it; a reply without a readable answer is wrong by every criterion."""
+    if answer.answer == "" and declared.answer.criteria:
+        return dict.fromkeys(declared.answer.criteria, "")
+    return cast("Given", answer.answer)
+
+
+def _copy(item: Item, name: str, sample: str) -> Item:
+    meta = item.meta
+    if "variant" in meta:
+        # Each sample answers the exam's variant anew.
+        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
+    return Item(name, item.instruction, item.inputs, item.outputs, meta)
+
+
 def _check_cluster(field: str, items: Sequence[Item]) -> None:
     """Raise an error if no item has the field, or if all items have the same value."""
     clusters = clusters_for(items, field)
@@ -304,54 +406,6 @@ def _records(answers: Frame | Mapping[str, Json]) -> list[ItemAnswer]:
         ItemAnswer(row, str(entry["id"]), entry["answer"] or "", entry.get("sample"))
         for row, entry in enumerate(rows, 1)
     ]
-
-
-def source_of(record: DatasetRecord, data: Path | None = None) -> ItemSource:
-    """Find the items of a dataset of a run.
-
-    Args:
-        record: what was asked.
-        data: a folder or file of items, if they are no longer where they were.
-
-    Raises:
-        InputError: the items are not there.
-    """
-    if record.study is not None and data is None:
-        return study_source(Path(record.study))
-    declared = find_dataset(record.declaration)
-    bundled = BUNDLED if record.data == BUNDLED_NAME else None
-    place = data or bundled
-    file = items_file(record.declaration, declared, place, alone=True) if place else Path(record.data)
-    if not file.is_file():
-        raise InputError(
-            f"the items of {record.title} are no longer there: name their folder with {argument('data', 'DIR')}",
-            file=file,
-        )
-    return ItemSource(declared, record.declaration, read_split(file, declared), file)
-
-
-def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
-    """Find the items of a study, which are asked exactly as people saw them.
-
-    Args:
-        path: the study's folder.
-        datasets: the name of its dataset, or nothing.
-
-    Raises:
-        UsageError: another dataset is named.
-        InputError: there is no study, or its items cannot be read.
-    """
-    folder = open_study(path)
-    declared = folder.declared()
-    if datasets and [find_dataset(name).name for name in datasets] != [declared.name]:
-        raise UsageError(
-            f"the study {shown(folder.path)} is about {declared.title}; leave {argument('datasets')} out"
-        )
-    items = tuple(folder.items())
-    split = Split("test", items, lengths=dialogue_lengths(items))
-    own = folder.path / folder.plan.dataset
-    name = str(own) if own.exists() else folder.plan.dataset
-    return ItemSource(declared, name, split, folder.path / "items.jsonl", folder.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ import pytest
 from every import every
 
 from merilo.errors import BackendError, OutputError, for_library
-from merilo.models import runner
-from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.runner import Dialogue, Price, RunBudget, ask_all
+from merilo.models import asking
+from merilo.models.asking import Abilities, Dialogue, ModelReply, Price, Request, RunBudget, ask_all
 
 
 @dataclass
@@ -167,7 +166,7 @@ def test_a_backend_that_cannot_answer_ends_the_run_and_replies_on_their_way_are_
 def test_a_run_stops_after_its_limit_of_cost_by_the_requests_that_are_being_answered(
     batch_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.0)  # what is paid for is waited for
+    monkeypatch.setattr(asking, "GRACE_SECONDS", 0.0)  # what is paid for is waited for
     log = Log()
     budget = RunBudget(Price(1.0, 10.0), max_usd=0.01)
     backend = Backend(concurrency=8, batch_size=batch_size, tokens=80)
