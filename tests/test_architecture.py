@@ -3,6 +3,7 @@
 import ast
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,31 @@ def test_every_test_has_a_time_limit_and_every_process_that_tests_start_an_end(
     assert 0 < float(pytestconfig.getini("timeout")) <= 600
     starts = [path.name for path in TESTS.rglob("*.py") if "subprocess.Popen(" in path.read_text("utf-8")]
     assert sorted(starts) == ["ended_process.py", "test_architecture.py"]
+
+
+GUIDE = TESTS.parent / "CONTRIBUTING.md"
+IN_A_CLONE = pytest.mark.skipif(not GUIDE.exists(), reason="CONTRIBUTING.md comes with a clone")
+
+
+@IN_A_CLONE
+def test_every_file_that_contributors_are_told_of_exists() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    house = re.findall(r"^  ([\w/.]+)  ", text[text.index("src/merilo/\n") :], re.MULTILINE)
+    assert {name.removesuffix("/").removesuffix(".py") for name in house} >= LEVELS.keys()
+    named = re.findall(r"`([\w./]+(?:/|\.(?:py|toml|md|po)))`|\]\(([\w./]+)\)", text)
+    named = [name or link for name, link in named]
+    missing = [
+        name for name in (*house, *named) if not any((root / name).exists() for root in (ROOT, TESTS.parent))
+    ]
+    assert not missing
+    assert len(house) >= 30
+    assert len(named) >= 30
+
+
+@IN_A_CLONE
+def test_contributors_are_told_the_levels_of_imports() -> None:
+    text = GUIDE.read_text(encoding="utf-8").partition("<!-- levels -->")[2].split("\n\n")[0]
+    told = [set(re.findall(r"`(\w+)`", level)) for level in text.split(">")]
+    heights = [[LEVELS[name] for name in level] for level in told]
+    assert set().union(*told) == LEVELS.keys()
+    assert all(min(upper) > max(lower) for upper, lower in pairwise(heights))

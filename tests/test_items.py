@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_values import JSON, KEYS, TEXT
 
+from merilo.datasets.dataset_files import read_split, read_splits
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.items import Item, Split, entry_of, item_of, read_split, read_splits, split_file, write_splits
+from merilo.items import Item, Split, entry_of, item_of, split_file, write_splits
 from merilo.strict_json import Json
 
 GOLDS = JSON.filter(lambda gold: gold not in ("", [], {}))
@@ -138,9 +139,9 @@ def test_the_wanted_split_is_found_by_name_or_is_the_test_or_the_only_one(place:
     file = place / "several.json"
     write_splits(file, [Split("train", (Item(1, "", ""),)), Split("test", (Item(2, "", ""),))])
     assert read_split(file).name == "test"
-    assert read_split(file, "train").name == "train"
+    assert read_split(file, name="train").name == "train"
     with pytest.raises(UsageError, match=r"has no split 'dev' \(it has train, test\)"):
-        read_split(file, "dev")
+        read_split(file, name="dev")
     only = place / "only.json"
     write_splits(only, [Split("shots", ())])
     assert read_split(only).name == "shots"

@@ -156,27 +156,8 @@ class Split:
         return [tuple(islice(turns, length)) for length in self.lengths or (1,) * len(self.items)]
 
 
-def read_split(path: Path, name: str | None = None) -> Split:
-    """Read one split from a file.
-
-    Args:
-        path: a `.json`, `.jsonl` or `.parquet` file.
-        name: the name of the split; by default "test", or the only split.
-
-    Raises:
-        InputError: the file cannot be read as a split; the message names the place.
-        UsageError: the file holds no split of this name, or several and none is called "test".
-    """
-    splits = read_splits(path)
-    wanted = name or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
-    if wanted not in splits:
-        there = ", ".join(splits) or "no splits"
-        raise UsageError(f"{path} has no split '{wanted}' (it has {there})")
-    return splits[wanted]
-
-
-def read_splits(path: Path) -> dict[str, Split]:
-    """Read every split of a file, by name.
+def ready_splits(path: Path) -> dict[str, Split]:
+    """Read every split of a file in the benchmark's format, by name.
 
     In a file of one unnamed split (every format except JSON of the first form), the split is named after the file.
 

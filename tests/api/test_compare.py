@@ -20,8 +20,9 @@ import merilo
 from merilo.baselines.baseline import Baseline
 from merilo.baselines.published_folder import load
 from merilo.datasets import dataset, names
+from merilo.datasets.dataset_files import read_split
 from merilo.errors import DataError, UsageError
-from merilo.items import Item, Split, read_split, write_splits
+from merilo.items import Item, Split, write_splits
 from merilo.reports.comparison import Comparison
 from merilo.statistics.crossed import holm
 

@@ -10,8 +10,9 @@ import pytest
 from command import Outcome, merilo
 
 from merilo.datasets import CATALOGUE
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.rendering import prompts
-from merilo.items import read_split, split_file
+from merilo.items import split_file
 
 
 def run(*words: object) -> Outcome:

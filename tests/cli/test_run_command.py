@@ -191,7 +191,7 @@ def test_the_budget_stops_the_run_and_a_higher_one_resumes_it(tmp_path: Path) ->
         (["--model", "gold", "--datasets", "lcs", "--max-tokens", "0"], "--max-tokens must be 1 or more"),
         (["--model", "gold", "--datasets", "lcs", "--price", "1"], "--price: takes the prices of requests and of answers, such as 2.5,10, not '1'"),
         (["--model", "gold", "--datasets", "lcs", "--max-usd", "1"], "--max-usd: needs the price of a million tokens: --price IN,OUT"),
-        (["--model", "gold", "--datasets", "lcs", "--data", "nowhere"], "nowhere: there is no such folder of items"),
+        (["--model", "gold", "--datasets", "lcs", "--data", "nowhere"], "nowhere: there is no such file or folder of items"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence_and_makes_no_folder(words: list[str], told: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from command import done, merilo
 from multi_folders import META, NAMES, multi_folder
 
 from merilo.datasets import dataset
-from merilo.datasets.own_items import read_splits
+from merilo.datasets.dataset_files import read_splits
 from merilo.datasets.rendering import parts, render
 from merilo.datasets.validation import validate
 from merilo.errors import DataError, InputError

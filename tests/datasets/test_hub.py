@@ -8,9 +8,10 @@ import pytest
 
 from merilo.cli import main
 from merilo.datasets import dataset
+from merilo.datasets.dataset_files import read_splits
 from merilo.datasets.ready_items import examples, pull, split_of
 from merilo.errors import InputError
-from merilo.items import Item, Split, read_splits, write_splits
+from merilo.items import Item, Split, write_splits
 
 pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
 

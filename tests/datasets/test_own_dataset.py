@@ -13,7 +13,7 @@ from study_people import of_kind
 from tests.support.command import Outcome, merilo
 
 from merilo.datasets.custom import read_declaration
-from merilo.datasets.own_items import read_split, read_splits
+from merilo.datasets.dataset_files import read_split, read_splits
 from merilo.datasets.rendering import render
 from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.datasets import dataset, names
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, InputError, MeriloError
-from merilo.items import read_split
 from merilo.metrics.scoring import score
 from merilo.people.gold import read_gold, solved_gold
 

@@ -8,11 +8,12 @@ from edited_plan import edit_plan
 from every import every
 
 from merilo.datasets import CATALOGUE
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.generators import generate_splits
 from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
-from merilo.items import Item, Split, read_split, write_splits
+from merilo.items import Item, Split, write_splits
 from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_studies
 from merilo.studies.plan_checks import freeze_study, validate_study
@@ -170,7 +171,7 @@ def test_controls_of_a_file_get_ids_of_their_own_and_never_repeat_the_test(
 
 
 def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_path: Path, create) -> None:
-    shots = read_split(lcs_file, "shots")
+    shots = read_split(lcs_file, name="shots")
     own = tmp_path / "training.json"
     write_splits(own, [Split("training", shots.items[:6])])
     made = create(lcs_file, dataset="lcs", training=own, control_share=0.3)

@@ -16,8 +16,8 @@ from merilo.baselines.estimates import verdict_gold
 from merilo.baselines.population import Population, population_of_weights
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
+from merilo.datasets.dataset_files import own_gold_file
 from merilo.datasets.declaration import undeclared
-from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, UsageError, argument
 from merilo.file_reading import Origin, Reading

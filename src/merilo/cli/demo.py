@@ -26,10 +26,10 @@ from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.options import ForceOption
 from merilo.cli.output import say, show
 from merilo.datasets import Dataset, dataset
-from merilo.datasets.own_items import option_name, read_splits
+from merilo.datasets.dataset_files import option_name, read_split, read_splits
 from merilo.datasets.rendering import render
 from merilo.errors import DataError
-from merilo.items import Item, read_split
+from merilo.items import Item
 
 if TYPE_CHECKING:
     from merilo.site.simulated_people import SimulatedCollection

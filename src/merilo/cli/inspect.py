@@ -15,7 +15,7 @@ from merilo.baselines.study_input import find_gold
 from merilo.cli.options import Exports, ForceOption, JsonOption, takes_settings
 from merilo.cli.output import check_places, deliver, refuse_idle
 from merilo.datasets import Dataset, dataset
-from merilo.datasets.own_items import own_file
+from merilo.datasets.dataset_files import own_file
 from merilo.errors import DataError, for_command_line
 from merilo.file_reading import Reading, read_reading
 from merilo.people.gold import Gold

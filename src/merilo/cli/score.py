@@ -37,7 +37,8 @@ _DatasetName = Annotated[
 _Data = Annotated[
     Path | None,
     typer.Option(
-        help="The items with their gold answers; for a run, a folder of them. Default: the items that were asked."
+        help="The items with their gold answers: a file, or a folder with NAME.json or NAME/test.json. Default: the "
+        "file of the declaration; for a run, the items that were asked."
     ),
 ]
 _Split = Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")]

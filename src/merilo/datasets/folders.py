@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.declaration import CATALOGUE, Dataset, HumanFigure, ItemColumns
 from merilo.errors import DataError, InputError, argument
-from merilo.items import Item, Split, laid_open, read_split, split_file
+from merilo.items import Item, Split, laid_open, split_file
 from merilo.metrics.answers import Answer
 from merilo.metrics.registry import displayed, fitting
 from merilo.strict_json import Json, read_json

@@ -14,8 +14,7 @@ from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
-from merilo.datasets.own_items import (
+from merilo.datasets.dataset_files import (
     RUSSIAN_LETTERS,
     QuestionRow,
     gold_of,
@@ -26,6 +25,7 @@ from merilo.datasets.own_items import (
     option_name,
     options_of,
 )
+from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.errors import InputError, UsageError, argument
 from merilo.metrics.answers import Answer
 from merilo.settings import OUTPUT, CheckedSettings, Help

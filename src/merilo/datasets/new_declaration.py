@@ -10,10 +10,10 @@ from typing import Final
 
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.datasets.custom import declaration_text
+from merilo.datasets.dataset_files import QuestionRow, media_path, read_rows, read_splits
 from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.folders import META, folder_dataset, is_folder_dataset
 from merilo.datasets.guessing import NONE, Wishes, guess
-from merilo.datasets.own_items import QuestionRow, media_path, read_rows, read_splits
 from merilo.datasets.rendering import in_english
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, laid_open

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, MissingPartError, UsageError
-from merilo.items import Item, Split, dialogue_lengths, item_of, read_splits
+from merilo.items import Item, Split, dialogue_lengths, item_of, ready_splits
 from merilo.strict_json import Json
 
 #: The folder of the examples, a file for each dataset.
@@ -35,7 +35,7 @@ def examples(declared: Dataset) -> Mapping[str, Split]:
     path = BUNDLED / f"{declared.name}.json"
     if not path.is_file():
         raise UsageError(f"Merilo includes no examples of '{declared.name}'")
-    return read_splits(path)
+    return ready_splits(path)
 
 
 #: The repository of the benchmark's datasets on the hub, one configuration per dataset.

@@ -10,8 +10,8 @@ from typing import Final, cast
 
 import polars as pl
 
+from merilo.datasets.dataset_files import own_entries, read_rows
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.own_items import own_entries, read_rows
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import collecting_later, read_table
 from merilo.items import id_of, list_of_records, raw_splits

@@ -31,8 +31,8 @@ from merilo.baselines.raw_files import RAW
 from merilo.baselines.row import Margin, Row, margin_of
 from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.dataset_files import own_file, read_split
 from merilo.datasets.declaration import undeclared, with_metric
-from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.estimate import Estimate, Finding
 from merilo.metrics.answers import has_gold

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.dataset_files import own_file, read_split, read_splits
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.own_items import own_file, read_split, read_splits
 from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import InputError, UsageError, argument
 from merilo.items import SUFFIXES, Item, Split, dialogue_lengths, split_file
@@ -110,7 +110,7 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
         if _is_baseline(data.parent.parent):
             why = f"its pool lacks fields of {declared.title}, or asked people another question"
             raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
-        raise InputError("there is no such folder of items", file=data)
+        raise InputError("there is no such file or folder of items", file=data)
     if data is None and (named := own_file(declared)) is not None:
         return named
     is_file = Path(name).suffix in {".yaml", ".yml"}

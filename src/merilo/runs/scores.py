@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 from merilo.answer_tables import ItemAnswer, each_once, read_sheet, sample_of
 from merilo.datasets import Answer, Dataset
 from merilo.datasets import dataset as find_dataset
-from merilo.datasets.own_items import own_file, read_split
+from merilo.datasets.dataset_files import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.estimate import Finding
 from merilo.files import collecting_later
@@ -28,7 +28,7 @@ from merilo.models.reply_answers import ItemAnswers, answers_in, no_labels, read
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path, replies_of_run
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
-from merilo.runs.item_sources import ItemSource, source_of
+from merilo.runs.item_sources import ItemSource, items_file, source_of
 from merilo.strict_json import Json, parse_json
 from merilo.wording import choices, listed
 
@@ -194,8 +194,8 @@ def score(
         answers: a file of `id` and `answer`, a submission file, the log of another harness, a table of `id`
             and `answer`, or a mapping from item id to answer.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
-        data: the items with their gold answers: JSON, JSONL or Parquet; by default, the file that the declaration
-            names.
+        data: the items with their gold answers: a JSON, JSONL or Parquet file, or a folder as for `merilo.run`; by
+            default, the file that the declaration names.
         split: the split of the file; by default "test", or the only split.
         cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals
             take clusters into account. By default, the field that the dataset declares.
@@ -213,11 +213,12 @@ def score(
         MissingPartError: the extra `hf` or a classifier is missing.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    file = own_file(declared) if data is None else Path(data)
-    if file is None:
+    place = own_file(declared) if data is None else Path(data)
+    if place is None:
         raise UsageError(
             f"answers to {declared.title} need {argument('data', 'FILE')}, the items with gold answers"
         )
+    file = items_file(declared.name, declared, place, alone=True)
     items = read_split(file, declared, split).items
     refuse_other_dataset(declared, items, file)
     named = by_id(items)

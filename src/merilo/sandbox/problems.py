@@ -23,9 +23,10 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from merilo.datasets.dataset_files import read_split
 from merilo.errors import DataError, InputError
 from merilo.files import opened, sha256
-from merilo.items import Item, ItemId, read_split
+from merilo.items import Item, ItemId
 from merilo.metrics.answers import program_golds, program_tests
 from merilo.sandbox.extraction import Extraction, Stub, extract
 from merilo.sandbox.program import Call, Check, Program

@@ -12,8 +12,8 @@ from typing import Final
 
 from merilo.atomic_write import new_folder, write_files
 from merilo.datasets.custom import declaration_text
+from merilo.datasets.dataset_files import read_splits
 from merilo.datasets.declaration import CATALOGUE, Dataset
-from merilo.datasets.own_items import read_splits
 from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.files import sha256

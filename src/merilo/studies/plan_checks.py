@@ -12,13 +12,12 @@ from typing import Final, TypeAlias
 
 from merilo.atomic_write import write_text
 from merilo.baselines.consensus_scorer import refuse_unknown_metric
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.files import sha256
 from merilo.items import Item, named_field
-from merilo.items import read_split as read_items
 from merilo.metrics.answers import gold_label, has_gold
 from merilo.metrics.registry import metric_of
 from merilo.metrics.scoring import score
@@ -162,7 +161,7 @@ def _read(content: _Content) -> Iterator[Finding]:
         (TRAINING_FILE, "training", plan.training),
     ):
         try:
-            setattr(content, kind, [*read_items(path / name)] if asked else [])
+            setattr(content, kind, [*read_split(path / name)] if asked else [])
         except InputError as error:
             yield error
 

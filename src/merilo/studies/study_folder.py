@@ -18,11 +18,12 @@ from pydantic_core import from_json, to_jsonable_python
 
 from merilo.atomic_write import unguarded_text, write_text
 from merilo.datasets import dataset
+from merilo.datasets.dataset_files import read_split
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError, argument
 from merilo.files import collecting_later, opened, sha256
-from merilo.items import Item, entry_of, item_of, read_split
+from merilo.items import Item, entry_of, item_of
 from merilo.records import Object, Record
 from merilo.strict_json import Json, indented
 from merilo.studies.plan import (

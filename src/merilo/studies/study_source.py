@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.datasets.dataset_files import own_file, read_splits
 from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
 from merilo.datasets.folders import META, is_folder_dataset, texts_in
-from merilo.datasets.own_items import own_file, read_splits
 from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, Split, split_file

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from merilo.datasets import CATALOGUE, Dataset, dataset
-from merilo.datasets.own_items import own_file, read_split
+from merilo.datasets.dataset_files import own_file, read_split
 from merilo.errors import InputError
 from merilo.items import Split, split_file
 from merilo.metrics.answers import has_gold

@@ -48,8 +48,8 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
 def test_no_row_of_short_and_repeated_inputs_is_lost(shown: str, tmp_path: Path) -> None:
     """Sequences of brackets repeat, stand within each other, and one of them is the `{}` of the instruction."""
     from merilo.datasets import dataset
+    from merilo.datasets.dataset_files import read_split
     from merilo.datasets.rendering import bare_parts, render
-    from merilo.items import read_split
 
     declared, data = dataset("bps"), tmp_path / "bps.json"
     assert merilo("datasets", "generate", "bps", "--seed", "1", "--size", "400", "--out", data).status == 0

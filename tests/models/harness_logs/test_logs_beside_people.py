@@ -20,7 +20,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bps_log(pool: Path, path: Path) -> Path:
-    from merilo.items import read_split
+    from merilo.datasets.dataset_files import read_split
 
     items = list(read_split(pool / "test.json"))
     return written(path, [lm_eval_choice(at, "bps", item, "1") for at, item in enumerate(items)])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from merilo.datasets import dataset
 from merilo.datasets.custom import read_declaration
+from merilo.datasets.dataset_files import own_file
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.folders import META
-from merilo.datasets.own_items import own_file
 from merilo.datasets.validation.folder import OWN, Contents, Violation, read_contents
 from merilo.datasets.validation.item_rules import check_items
 from merilo.datasets.validation.metadata import check_metadata, check_readmes

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from merilo.datasets.dataset_files import own_entries
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.folders import META
-from merilo.datasets.own_items import own_entries
 from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, RawSplit, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json

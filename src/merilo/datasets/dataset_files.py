@@ -1,4 +1,4 @@
-"""Items of a file that is not in the benchmark's format, by the columns that a declaration names (`ItemColumns`).
+"""Files of items: in the benchmark's format, or by the columns that a declaration names (`ItemColumns`).
 
 An item's `instruction` is the number of the first prompt all of whose fields the item has: a declaration lists prompts
 for items with a picture or with more options first.
@@ -52,31 +52,41 @@ class QuestionRow:
     values: Mapping[str, Any]
 
 
-def read_split(path: Path, declared: Dataset, name: str | None = None) -> Split:
-    """Read one split of a dataset's file; arguments and errors as for `items.read_split`."""
-    splits = {} if declared.items is None else read_splits(path, declared)
-    if "test" not in splits:
-        return ready.read_split(path, name)
-    if (name or "test") not in splits:
-        raise UsageError(f"{shown(path)} has no split '{name}' (it has {', '.join(splits)})")
-    return splits[name or "test"]
+def read_split(path: Path, declared: Dataset | None = None, name: str | None = None) -> Split:
+    """Read one split of a file of items.
+
+    Args:
+        path: the file.
+        declared: the dataset, whose declaration may name the columns of the file.
+        name: the name of the split; by default "test", or the only split.
+
+    Raises:
+        InputError: the file cannot be read as items; the message names the place.
+        UsageError: the file holds no split of this name, or several and none is called "test".
+    """
+    splits = read_splits(path, declared)
+    wanted = name or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+    if wanted not in splits:
+        there = ", ".join(splits) or "no splits"
+        raise UsageError(f"{shown(path)} has no split '{wanted}' (it has {there})")
+    return splits[wanted]
 
 
-def read_splits(path: Path, declared: Dataset) -> dict[str, Split]:
-    """Read every split of a dataset's file: in the benchmark's format, or by the columns of the declaration.
+def read_splits(path: Path, declared: Dataset | None = None) -> dict[str, Split]:
+    """Read every split of a file of items: in the benchmark's format, or by the columns of the declaration.
 
     The file of a declaration has the split `test`, and `shots` if the declaration names a file of solved items.
 
     Raises:
-        InputError: the file cannot be read as items; the message names the row.
+        InputError: the file cannot be read as items; the message names the place.
     """
     entries = own_entries(path, declared)
-    splits = ready.read_splits(path) if entries is None else {"test": _split("test", entries, path)}
-    columns = declared.items or ItemColumns()
+    splits = ready.ready_splits(path) if entries is None else {"test": _split("test", entries, path)}
+    columns = (declared and declared.items) or ItemColumns()
     if columns.shots and Path(columns.shots).is_file() and columns.file and path.samefile(columns.file):
         shots = Path(columns.shots)
         solved = own_entries(shots, declared, numbered="shot-{}")
-        splits["shots"] = ready.read_split(shots) if solved is None else _split("shots", solved, shots)
+        splits["shots"] = read_split(shots) if solved is None else _split("shots", solved, shots)
     return splits
 
 
@@ -91,7 +101,7 @@ def own_gold_file(declared: Dataset | None) -> Path | None:
     file = own_file(declared)
     if declared is None or declared.items is None or file is None or declared.items.gold:
         return file
-    ready_items = read_rows(file) is None and any(item.outputs is not None for item in ready.read_split(file))
+    ready_items = read_rows(file) is None and any(item.outputs is not None for item in read_split(file))
     return file if ready_items else None
 
 
