@@ -40,26 +40,6 @@ def fields_of(group: str) -> set[str]:
 
 NAMES = sorted(merilo.datasets.names())
 
-LETTERS = r"A.*B.*C.*D|A–D|от A до D"
-CODE_ONLY = r"только.*код|строки|тел[оа]|продолжение|недостающ|ничего, кроме кода|один лишь код"
-
-#: What a prompt of a dataset says, in one way or another, when it names the form of the answer.
-FORMS = {
-    **dict.fromkeys(["mathlogicqa", "rummlu", "mamuramu", "ruworldtree", "ruopenbookqa"], LETTERS),
-    **dict.fromkeys(["parus", "ruhatespeech", "ruhhh", "rutie", "rcb"], r"1.*2"),
-    **dict.fromkeys(["bps", "ruethics"], r"1.*0"),
-    **dict.fromkeys(["simplear", "rumultiar", "rumodar"], r"цел|цифр|числ"),
-    **dict.fromkeys(["ruhumaneval", "rucodeeval"], CODE_ONLY),
-    "lcs": r"0.*9",
-    "rwsd": r"Да.*Нет",
-    "rudetox": r"только|одн[уо]|лишь|без дополнительных",
-    "chegeka": r"корот|кратк|только|ничего, кроме|одной строке|лишь|нескольк",
-    "multiq": r"корот|кратк|только|словосочетание|теми же словами|имя, название|последнее её звено",
-    "use": r"через запятую|запят(?:ой|ые|ая|ыми)",
-    "use/text": r"строчн|нижнем регистре|маленькими буквами|без больших букв",
-}
-LABELLED_CHOICE = re.compile(r"[\[(]?\b[A-D12][\])]?[ .:=)—]*«?\{\w+\}")
-
 
 def prompts_of(name: str) -> dict[str, list[str]]:
     """The groups of a dataset's prompts; one group of its own name where it has no groups."""
@@ -67,10 +47,6 @@ def prompts_of(name: str) -> dict[str, list[str]]:
     if isinstance(prompts, list):
         return {name: prompts}
     return {f"{name}/{group}": texts for group, texts in prompts.items()}
-
-
-def placeholders(prompt: str) -> list[str]:
-    return re.findall(r"\{(\w+)\}", prompt)
 
 
 def words(prompt: str) -> set[str]:
@@ -89,17 +65,10 @@ def test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation(name: str)
 
 
 @every("name", NAMES)
-def test_a_prompt_shows_each_field_once_names_the_form_of_the_answer_and_is_set_with_care(name: str) -> None:
+def test_a_prompt_shows_each_field_once(name: str) -> None:
     for group, texts in prompts_of(name).items():
-        form = FORMS.get(group) or FORMS[name]
         for prompt in texts:
-            assert sorted(placeholders(prompt)) == sorted(fields_of(group)), prompt
-            rest = re.sub(r"\{\w+\}", "", prompt)
-            assert not set("{}") & set(re.sub(r"[\[({})\]]", "", rest) if name == "bps" else rest), prompt
-            assert re.search(form, LABELLED_CHOICE.sub("", prompt), flags=re.DOTALL), prompt
-            assert prompt == prompt.strip(), "white space at the ends"
-            assert not any(sign in prompt for sign in ("  ", '"', " - ")), prompt
-            assert prompt.count("«") == prompt.count("»"), prompt
+            assert sorted(re.findall(r"\{(\w+)\}", prompt)) == sorted(fields_of(group)), prompt
 
 
 # The bundled items.
@@ -134,16 +103,6 @@ def items_of(name: str) -> list[dict[str, Any]]:
     """Test and shots in the order of the file; a dialogue's turns one after another."""
     items: list[Any] = split_of(name, "test") + split_of(name, "shots")
     return [turn for dialogue in items for turn in dialogue] if name == "rutie" else items
-
-
-def test_golds_follow_no_pattern() -> None:
-    """Golds follow no pattern: 2, 1, 2, 1 or 1, 1, 2, 2, 1, 1 would be answered without reading."""
-    for name in EXAMPLES:
-        golds = [json.dumps(item["outputs"]) for item in items_of(name)]
-        golds = golds[: len(golds) - len(split_of(name, "shots"))] if name != "rutie" else golds[:30]
-        for period in range(1, 5):
-            repeats = [one == other for one, other in zip(golds, golds[period:], strict=False)]
-            assert not all(repeats), f"{name}: the golds repeat every {period} items"
 
 
 # USE: one whole variant.
@@ -235,6 +194,3 @@ def test_labels_are_balanced(name: str, labels: tuple[str, ...]) -> None:
     counts = Counter(item["outputs"] for item in split_of(name, "test"))
     assert set(counts) == set(labels)
     assert max(counts.values()) - min(counts.values()) <= 1
-
-
-# ruTiE.

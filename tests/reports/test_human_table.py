@@ -71,14 +71,6 @@ def test_a_study_of_another_dataset_gets_a_row_of_its_own(tmp_path: Path) -> Non
     assert "<b>my" not in table_text(rows, "html")
 
 
-def test_latex_escapes_what_latex_reads(folder: Path) -> None:
-    text = table_text(human_rows([read_study(folder)]), "latex")
-    assert r"grade\_norm" in text
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
-    rows = [line for line in text.split(r"\bottomrule")[0].splitlines() if line.endswith(r"\\")]
-    assert len({line.count(" & ") for line in rows}) == 1
-
-
 def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:
     lines = merilo("table").out.split("\n\n")[1].splitlines()
     heads = [cell.strip() for cell in lines[0].strip("|").split("|")]

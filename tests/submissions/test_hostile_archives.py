@@ -131,25 +131,19 @@ def test_what_is_no_archive(content: bytes, gold: Path, tmp_path: Path) -> None:
     assert "not a ZIP file" in refusal(tmp_path / "s.zip", gold)
 
 
-def test_every_truncation_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:
-    whole = archive(tmp_path / "whole.zip", ("RCB.json", perfect)).read_bytes()
-    path = tmp_path / "s.zip"
-    for length in range(0, len(whole), 7):
-        path.write_bytes(whole[:length])
+def test_every_truncation_and_every_flipped_byte_of_an_archive(
+    gold: Path, perfect: bytes, tmp_path: Path
+) -> None:
+    """A broken archive is refused, has an error of the dataset, or gets the correct score."""
+    path = archive(tmp_path / "s.zip", ("RCB.json", perfect))
+    whole = path.read_bytes()
+    cut = [whole[:length] for length in range(0, len(whole), 7)]
+    flipped = [whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(len(whole))]
+    for place, content in enumerate([*cut, *flipped]):
+        path.write_bytes(content)
         outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
-        assert outcome.status == 2, length
-        assert "fault of Merilo" not in outcome.err
-
-
-def test_every_flipped_byte_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:
-    """For any broken byte the archive is refused, has an error of the dataset, or gets the correct score."""
-    whole = archive(tmp_path / "whole.zip", ("RCB.json", perfect)).read_bytes()
-    path = tmp_path / "s.zip"
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
-        outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
-        assert outcome.status in {0, 1, 2}, place
         assert "fault of Merilo" not in outcome.err, (place, outcome.err)
+        assert outcome.status == 2 or (place >= len(cut) and outcome.status in {0, 1}), place
         assert outcome.status or outcome.json["total"] == 1.0, place
 
 
@@ -211,13 +205,10 @@ def test_bombs_are_refused_before_they_take_memory(gold: Path, tmp_path: Path) -
 #: A file of an archive, and what its refusal says; None where the file is read and holds no valid answers.
 HOSTILE = {
     "brackets": (b"[" * (8 << 20), "too many values"),
-    "deep": (b'{"data":' * 300_000, "too deep"),
     "objects": (b'{"data": {"test": [' + b"{}," * 2_000_000 + b"{}]}}", "too many values"),
     "texts": (b'{"data": {"test": [' + b'"",' * 2_500_000 + b'""]}}', None),
     "cyrillic": (b'{"data": {"test": "' + "ы".encode() * (14 << 20) + b'"}}', None),
     "wide": (b'{"data": "' + b"x" * (28 << 20) + "\U0001f600".encode() + b'"}', None),
-    "nan": (b'{"data": NaN}', "NaN"),
-    "encoding": (b"\xff\xfe" * 1000, "UTF-8"),
 }
 
 

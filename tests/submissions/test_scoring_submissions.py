@@ -111,12 +111,16 @@ def test_a_dataset_with_an_error_scores_nought_on_all_its_metrics(splits, gold: 
         assert result["total"] == pytest.approx(1 - counts / len(IN_TOTAL))
 
 
-def test_readiness_is_not_judged_without_a_dataset_of_the_total(splits, tmp_path: Path) -> None:
-    gold = write_gold(tmp_path / "gold", {"BPS": splits["BPS"]})
+def test_the_table_names_a_missing_file_and_judges_readiness_by_datasets_of_the_total(
+    splits, tmp_path: Path
+) -> None:
     empty = write_zip(tmp_path / "empty.zip", {})
-    said = " ".join(merilo("submission", "score", empty, "--gold", gold).out.split())
-    assert "Readiness for the public table was not judged" in said
-    assert "Ready for the public table" not in said
+    for title, status, said in (("BPS", 0, "was not judged"), ("LCS", 1, "Not ready for the public table")):
+        gold = write_gold(tmp_path / title, {title: splits[title]})
+        outcome = merilo("submission", "score", empty, "--gold", gold)
+        told = " ".join(outcome.out.split())
+        assert (outcome.status, said in told, "Ready for the public table" in told) == (status, True, False)
+        assert f"{title}: no_task: the archive has no file {title}.json" in told
 
 
 def test_fewer_generations_than_k_are_no_success(tmp_path: Path) -> None:
@@ -232,12 +236,3 @@ def test_a_dataset_of_ones_own_is_scored_beside_the_others(tmp_path: Path) -> No
     _, result = score_zip(write_zip(tmp_path / "s.zip", {"Moods": answers}), tmp_path / "gold")
     assert result["results"]["Moods"]["metrics"]["acc"]["value"] == 0.75
     assert result["total"] == 0.75
-
-
-def test_the_table_names_a_missing_file(splits, gold: Path, tmp_path: Path) -> None:
-    broken = {title: split for title, split in splits.items() if title != "LCS"}
-    path = submission(tmp_path / "s.zip", broken, right_answer)
-    outcome = merilo("submission", "score", path, "--gold", gold)
-    assert outcome.status == 1
-    for sentence in ("LCS: no_task: ", "the archive has no file LCS.json", "Not ready"):
-        assert sentence in outcome.out

@@ -101,12 +101,6 @@ def test_a_good_folder_is_valid_and_has_nothing_to_note(folder: Folder) -> None:
     assert report.valid
 
 
-def both_ids(folder: Folder) -> None:
-    """Give two items of the test ids that leave a gap."""
-    spoil("test.data.0.meta.id", 98)(folder)
-    spoil("test.data.1.meta.id", 99)(folder)
-
-
 def spoil(path: str, value: Any) -> Callable[[Folder], None]:
     """Set the value at a path such as `meta.prompts.3`."""
 
@@ -134,24 +128,16 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("meta", None), META, "", "is missing"),
         (spoil("meta.license", None), META, "license", "is missing"),
         (spoil("meta.dataset_name", ""), META, "dataset_name", "must be a text"),
-        (spoil("meta.description", " "), META, "description", "must be a text"),
-        (spoil("meta.dataset_size", True), META, "dataset_size", "must be the number"),
         (spoil("meta.dataset_size", 25), META, "dataset_size", "says 25 items, but the files have 24 or 36"),
         (spoil("meta.modalities", ["text", "smell"]), META, "modalities", "must be a list of some of text, image"),
         (spoil("meta.skills", []), META, "skills", "with at least one"),
-        (spoil("meta.domains", "geography"), META, "domains", "must be a list of texts"),
         (spoil("meta.data_example", []), META, "data_example", "must be an object"),
-        (spoil("meta.data_field_descriptions.image", {"en": "image"}), META, "data_field_descriptions.image.ru", "must"),
-        (spoil("meta.metrics.acc", {"en": "", "ru": "Доля"}), META, "metrics.acc.en", "must be a text"),
         (spoil("meta.metrics.ACC ", {"en": "A", "ru": "Д"}), META, "metrics.ACC ", "named twice: also as 'acc'"),
-        (spoil("meta.human_benchmark.acc", "0.91"), META, "human_benchmark.acc", "must be a number"),
         (spoil("meta.human_benchmark", [0.91]), META, "human_benchmark", "must be an object"),
         # The prompts.
         (spoil("meta.prompts", "?"), META, "prompts", "must be a list"),
         (spoil("meta.prompts.3", ""), META, "prompts[3]", "must be a text"),
-        (spoil("meta.prompts.3", 5), META, "prompts[3]", "must be a text"),
         (spoil("meta.prompts.3", "<image> {question} {option_a}"), META, "prompts[3]", "does not name {option_b}"),
-        (spoil("meta.prompts.3", "{question} {option_a} {option_b}"), META, "prompts[3]", "does not name {image}"),
         (spoil("meta.prompts.3", "<image> {question} {option_a} {option_b} {hint}"), META, "prompts[3]", "names {hint}"),
         (spoil("meta.prompts.11", "0. <image> {question} A. {option_a} B. {option_b} A или B?"), META, "prompts[11]",
          "is the same as prompt 0"),
@@ -167,15 +153,12 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.1.meta", None), "test.json", "data[1].meta", "must be an object with an id"),
         (spoil("test.data.1.meta.id", None), "test.json", "data[1].meta.id", "must be a number"),
         (spoil("test.data.1.outputs", None), "test.json", "data[1].outputs", "is missing"),
-        (spoil("test.data.1.inputs.option_b", None), "test.json", "data[1].inputs", "must be an object with"),
         (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "but is a text"),
         (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
-        (both_ids, "test.json", "data[0].meta.id", "1, 2 are missing, 98, 99 occur instead"),
         (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
         (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
         (spoil("test.access", "secret"), "test.json", "access", "must be 'public' or 'private'"),
         (spoil("test.data", {}), "test.json", "data", "has no items"),
-        (spoil("test.data", []), "test.json", "data", "has no items"),
         (spoil("test", [1]), "test.json", "", "has no items"),
         # Shots that give the test away.
         (spoil("shots.data.0.inputs.image", "samples/image003.png"), "shots.json", "data[0].inputs.image",
@@ -212,20 +195,6 @@ def test_a_shot_that_repeats_a_question_of_the_test_is_found_through_case_and_sp
     assert found(report) == [
         ("own.json", "data.shots[0].inputs", "repeats the question of own.json, data.test[0]")
     ]
-
-
-def test_a_copy_of_a_medium_under_another_name_is_found(folder: Folder) -> None:
-    samples = folder.root / "samples"
-    (samples / "image030.png").write_bytes((samples / "image004.png").read_bytes())
-    assert found(validate(folder.write())) == [
-        ("shots.json", "data[5].inputs.image", "repeats a medium of test.json, data[3]")
-    ]
-
-
-def test_media_that_are_all_the_same_bytes_tell_nothing_apart(folder: Folder) -> None:
-    for file in (folder.root / "samples").iterdir():
-        file.write_bytes(b"to be filmed")
-    assert found(validate(folder.write())) == []
 
 
 def test_another_json_file_beside_the_data_is_noted(folder: Folder) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -176,24 +175,18 @@ def _media_fault(path: str, root: Path) -> str | None:
 
 
 def _check_shots(contents: Contents) -> None:
-    """Check that shots repeat no question and no medium of the test, not even as a copy under another name.
-
-    Bytes that several media of the test share are ignored, because they identify no single medium.
-    """
+    """Check that shots repeat no question and no medium of the test."""
     questions: dict[str, LocatedItem] = {}
     media: dict[str, LocatedItem] = {}
     for place in contents.places:
         if place.split == "test":
             questions[_question(place.item)] = place
             media = dict.fromkeys(_media_paths(place.item, contents).values(), place) | media
-    digests = {path: _digest(path, contents.root) for path in media}
-    counts = Counter(digests.values())
-    by_digest = {digest: media[path] for path, digest in digests.items() if digest and counts[digest] == 1}
     for place in (place for place in contents.places if place.split != "test"):
         if (same := questions.get(_question(place.item))) is not None:
             contents.wrong_item(place, "inputs", f"repeats the question of {same.file}, {same.path}")
-        for field, path in _media_paths(place.item, contents).items() if media else ():
-            if (same := media.get(path) or by_digest.get(_digest(path, contents.root))) is not None:
+        for field, path in _media_paths(place.item, contents).items():
+            if (same := media.get(path)) is not None:
                 contents.wrong_item(place, f"inputs.{field}", f"repeats a medium of {same.file}, {same.path}")
 
 
@@ -202,14 +195,6 @@ def _question(item: Item) -> str:
     inputs = item.inputs
     text = inputs if isinstance(inputs, str) else json.dumps(inputs, ensure_ascii=False, sort_keys=True)
     return " ".join(text.split()).casefold()
-
-
-def _digest(path: str, root: Path) -> str:
-    """Return the digest of a medium; an empty text if it cannot be read, which the rules for media contents."""
-    if _media_fault(path, root) is not None:
-        return ""
-    with (root / path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check_answers(contents: Contents) -> None:
