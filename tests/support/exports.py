@@ -66,7 +66,7 @@ def written(path: Path, text: str) -> Path:
 
 def write_lines(path: Path, *rows: object) -> Path:
     """A file of JSON lines."""
-    return written(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+    return written(path, "".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def pool_with_suspect_controls() -> list[tuple[str, ...]]:
