@@ -21,7 +21,7 @@ from every import every
 from guide_study import MINE_TEXT, Folder, sum_of, write_sums
 from site_in_process import hidden, opened_site, to_first_task, visiting
 from study_people import of_kind
-from walked_road import MINE, answer_tasks, by_link, invite_experts
+from walked_road import MINE, answer_tasks, by_link, import_collected, invite_experts
 
 from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import (
@@ -140,9 +140,7 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> ExpertRoad:
             page = to_first_task(client, path, f"w{person}")
             assert MINE_TEXT[1:] not in page
             answer_tasks(client, path, page, of_people)
-    done("study", "collect", study, "--arm", "experts", "--out", root / "e.csv")
-    done("study", "collect", study, "--out", root / "p.csv")
-    done("study", "import", study, root / "e.csv", root / "p.csv")
+    import_collected(study, "experts", "people")
     done("study", "baseline", study, "--out", study / "baseline")
     done("report", study, "--out", road.hb, "--cards", data)
     road.verified = done("verify", road.hb, "--json", "-").json

@@ -14,7 +14,7 @@ from compared_study import guesses, model, study
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
 from model_backends import LocalBackend, by_likelihood
-from study_people import NAMES, answered, bundled_study, visits
+from study_people import bundled_study, collect, visits
 
 import merilo
 from merilo.baselines.baseline import Baseline
@@ -114,13 +114,7 @@ def test_a_rejected_baseline_is_not_peoples_total(
 
 def test_a_dataset_with_two_main_metrics_counts_by_their_mean(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study", "rcb", overlap=5)
-    assert (
-        command("study", "export", folder.path, "--platform", "table", "--out", tmp_path / "export").status
-        == 0
-    )
-    file = tmp_path / NAMES["table"]
-    file.write_text(answered("table", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
-    assert command("study", "import", folder.path, file).status == 0
+    collect(folder.path, tmp_path, "table", visits(folder, people=8))
     assert command("study", "baseline", folder.path, "--out", tmp_path / "people").status in {0, 1}
     done = command("run", "--model", "most-frequent", "--study", folder.path, "--out", tmp_path / "run")
     assert done.status == 0, done.err

@@ -6,9 +6,10 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from command import done
 from model_backends import LocalBackend, label_by_hash
 from programming import need_a_jail
-from study_people import bundled_study
+from study_people import bundled_study, collect, of_kind, visits
 
 import merilo
 from merilo.datasets import dataset
@@ -16,7 +17,7 @@ from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import UsageError
 from merilo.items import Item, Split, write_splits
-from merilo.models.asking import Request
+from merilo.models.asking import ModelReply, Request
 from merilo.runs.model_run import limited
 from merilo.submissions import read_gold, score_submission
 from merilo.submissions.writing import pack
@@ -102,19 +103,9 @@ def pictures(tmp_path: Path) -> Path:
     (folder / "samples" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (folder / "dataset.yaml").write_text(PICTURES, encoding="utf-8")
     items = [
-        {
-            "instruction": "<image> {question}",
-            "inputs": {"question": "Что это?", "image": "samples/a.png"},
-            "outputs": "1",
-            "meta": {"id": 1},
-        },
-        {
-            "instruction": "{question}",
-            "inputs": {"question": "Что ещё?", "image": ""},
-            "outputs": "1",
-            "meta": {"id": 2},
-        },
-    ]
+        {"instruction": instruction, "inputs": {"question": "Что?", "image": image}, "outputs": "1", "meta": {"id": n}}
+        for n, instruction, image in ((1, "<image> {question}", "samples/a.png"), (2, "{question}", ""))
+    ]  # fmt: skip
     (folder / "test.json").write_text(json.dumps({"data": items}), encoding="utf-8")
     return folder
 
@@ -142,18 +133,39 @@ def test_pictures_are_given_to_a_backend_that_takes_them(pictures: Path, tmp_pat
     assert shown.path == "samples/a.png"
 
 
-def test_a_study_is_asked_exactly_as_people_saw_it(tmp_path: Path) -> None:
-    study = bundled_study(tmp_path / "study", "lcs")
-    backend = LocalBackend(label_by_hash("0123456789"))
-    result = merilo.run(backend, study=study.path, out=tmp_path / "run")
-    assert [one.messages[-1].text for one in backend.asked] == [
-        render(item, study.declared()) for item in study.items()
-    ]
+def test_a_study_is_asked_as_people_saw_it_and_a_refusal_counts_as_wrong_beside_them(tmp_path: Path) -> None:
+    study, run, people = (
+        bundled_study(tmp_path / "study", "parus", overlap=5),
+        tmp_path / "run",
+        tmp_path / "people",
+    )
+    collect(study.path, tmp_path, "table", visits(study, people=8))
+    prompts = [render(item, study.declared()) for item in study.items()]
+    gold = {task.prompt: str(task.item.outputs) for task in of_kind(study, "test")}
+    assert [*gold] == prompts
+
+    def answer(request: Request) -> str | ModelReply:
+        refused = request.prompt == prompts[0]
+        return ModelReply(finish="refusal") if refused else f"Ответ: {gold[request.prompt]}"
+
+    backend = LocalBackend(answer)
+    result = merilo.run(backend, study=study.path, out=run)
+    assert [one.messages[-1].text for one in backend.asked] == prompts
     assert all(len(one.messages) == 1 for one in backend.asked)
-    assert result.folder.record.datasets["lcs"].study == str(study.path)
-    assert merilo.score_run(tmp_path / "run").datasets["lcs"].metrics == result.datasets["lcs"].metrics
-    with pytest.raises(UsageError, match="is about LCS; leave datasets out"):
+    assert result.folder.record.datasets["parus"].study == str(study.path)
+    metrics = result.datasets["parus"].metrics
+    assert merilo.score_run(run).datasets["parus"].metrics == metrics
+    assert metrics["acc"].value == pytest.approx(1 - 1 / len(gold))
+    with pytest.raises(UsageError, match="is about PARus; leave datasets out"):
         merilo.run(backend, "bps", study=study.path, out=tmp_path / "other")
+    done("study", "baseline", study.path, "--out", people, "--model", run)
+    assert backend.model in (people / "report.html").read_text(encoding="utf-8")
+    compared = done("compare", people, run, "--json", "-")
+    assert f"{backend.model}: 1 refused; these count as wrong" in compared.err
+    (score,) = {row["score"]["value"] for row in compared.json["rows"] if row["beside"] == "consensus"}
+    assert score == pytest.approx(metrics["acc"].value, abs=1e-6), (
+        "the comparison uses the answers of the run"
+    )
 
 
 def test_a_limit_keeps_the_first_items_of_the_first_dialogues() -> None:

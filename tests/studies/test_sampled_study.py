@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command import merilo
 from edited_plan import edit_plan
-from study_people import NAMES, answered, visits
+from study_people import collect, visits
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split
@@ -51,10 +51,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert made.status == 0, made.err
     edit_plan(room / "study", {"arms.people.items_per_page": 1})
     assert merilo("study", "freeze", room / "study", "--date", "2026-01-12", "--yes").status == 0
-    assert merilo("study", "export", room / "study", "--platform", "table", "--out", room / "out").status == 0
     people = visits(open_study(room / "study"), people=12, seed=10)
-    (room / NAMES["table"]).write_text(answered("table", room / "out", people), "utf-8", newline="")
-    assert merilo("study", "import", room / "study", room / NAMES["table"]).status == 0
+    collect(room / "study", room, "table", people)
     return room / "study"
 
 

@@ -5,22 +5,18 @@ from pathlib import Path
 
 import pytest
 from command import done, merilo
-from study_people import NAMES, answered, bundled_study, frozen, of_kind, study_of, visits
+from study_people import NAMES, answered, bundled_study, collect, frozen, of_kind, study_of, visits
 
 from merilo.items import Item
 from merilo.reports.study_status import study_status
 from merilo.studies.collected import import_files
-from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
 
 
 def begun(path: Path, *, pages: int | None = None, overlap: int = 3, people: int = 6) -> StudyFolder:
     """A study of which some pages have been answered."""
     folder = bundled_study(path / "study", overlap=overlap, page=2)
-    export_study(folder, "toloka", path / "out")
-    file = path / NAMES["toloka"]
-    file.write_text(answered("toloka", path / "out", visits(folder, people=people)[:pages]), encoding="utf-8")
-    import_files(folder, [file])
+    collect(folder.path, path, "toloka", visits(folder, people=people)[:pages])
     return folder
 
 
@@ -46,7 +42,6 @@ def test_people_below_the_threshold_do_not_count_for_the_overlap(tmp_path: Path)
     folder = study_of(
         tmp_path / "study", items, [Item(9, "{inputs}", "( )", "1", {"id": 9})], overlap=2, page=5
     )
-    export_study(folder, "toloka", tmp_path / "out")
     good, bad = visits(folder, people=2)
     (control,) = [task for task in good.answers if task not in _tests(folder)]
     right = dict.fromkeys(good.answers, "1")
@@ -54,16 +49,13 @@ def test_people_below_the_threshold_do_not_count_for_the_overlap(tmp_path: Path)
         type(good)(1, 101, good.started, good.seconds, right),
         type(bad)(2, 102, bad.started, bad.seconds, {**right, control: "0"}),
     ]
-    file = tmp_path / "a.tsv"
-    file.write_text(answered("toloka", tmp_path / "out", people), encoding="utf-8")
-    import_files(folder, [file])
+    collect(folder.path, tmp_path, "toloka", people)
     status = study_status(folder)
     assert {one.annotator: one.excluded for one in status.annotators} == {"101": False, "102": True}
     assert (status.answers, status.counted, status.missing, status.missing_by) == (8, 4, 4, {1: 4})
 
 
 def _tests(folder: StudyFolder) -> set[str]:
-
     return {task.id for task in of_kind(folder, "test")}
 
 
@@ -98,7 +90,7 @@ def test_a_second_answer_of_one_person_is_told_and_named_as_the_problem(tmp_path
     flipped = {task: "1" if answer == "0" else "0" for task, answer in one.answers.items()}
     again = type(one)(999, one.person, one.started, one.seconds, flipped)
     file = tmp_path / "again.tsv"
-    file.write_text(answered("toloka", tmp_path / "out", [again]), encoding="utf-8")
+    file.write_text(answered("toloka", tmp_path / "export", [again]), encoding="utf-8")
     import_files(folder, [file])
     status = study_status(folder)
     assert status.repeated >= 1

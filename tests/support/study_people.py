@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+from command import done
+
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
@@ -166,6 +168,14 @@ def visits(folder: StudyFolder, *, people: int = 6, seed: int = 1, wrong: Sequen
 def answered(platform: str, export: Path, people: Sequence[Visit]) -> str:
     """The platform's export of a study that was exported to a folder and answered by people."""
     return _ANSWERED[platform](export, people)
+
+
+def collect(study: Path, root: Path, platform: str, people: Sequence[Visit]) -> None:
+    """Export a study below a folder, let people answer it on a platform, and import their answers."""
+    done("study", "export", study, "--platform", platform, "--out", root / "export")
+    file = root / NAMES[platform]
+    file.write_text(answered(platform, root / "export", people), encoding="utf-8", newline="")
+    done("study", "import", study, file)
 
 
 #: The names of the files that platforms export.

@@ -21,7 +21,7 @@ from command import done
 from edited_plan import edit_plan
 from site_in_process import agree, hidden, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
-from study_people import NAMES, Visit, answered, of_kind
+from study_people import Visit, collect, of_kind
 
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_tasks import StudyTask, interleaved, pages
@@ -171,19 +171,23 @@ def answer_study(root: Path, study: Path, said: Said, where: str = "site") -> li
     tests, controls = of_kind(folder, "test"), of_kind(folder, "control")
     entries = {one["prompt"]: one for name in ("items", "controls", "training") for one in lines(study, name)}
     answers = {task.id: said(entries[task.prompt], task.labels) for task in (*tests, *controls)}
-    table = root / f"{study.name}-{NAMES.get(where, 'collected.csv')}"
     if where == "site":
         _answer_on_site(study, f"/s/{folder.arm_id('people')}/", answers, len(controls))
-        done("study", "collect", study, "--out", table)
+        import_collected(study, "people")
     else:
         shown = interleaved(tests, controls)
         on_pages = pages(shown, folder.plan.arms["people"].items_per_page)
-        done("study", "export", study, "--platform", where, "--out", root / "export")
         # A dialogue of ABC is one page.
-        exported = answered(where, root / "export", _visits([shown] if where == "abc" else on_pages, answers))
-        table.write_text(exported, encoding="utf-8", newline="")
-    done("study", "import", study, table)
+        collect(study, root, where, _visits([shown] if where == "abc" else on_pages, answers))
     return [AnsweredItem(entries[task.prompt], tuple(answers[task.id][:PEOPLE])) for task in tests]
+
+
+def import_collected(study: Path, *arms: str) -> None:
+    """Import what the site has collected of some groups."""
+    files = [study.parent / f"{study.name}-{arm}.csv" for arm in arms]
+    for arm, file in zip(arms, files, strict=True):
+        done("study", "collect", study, "--arm", arm, "--out", file)
+    done("study", "import", study, *files)
 
 
 def lines(study: Path, name: str) -> list[dict[str, Any]]:
@@ -283,5 +287,4 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
             path, page = by_link(client, link)
             page = answer_tasks(client, path, page, lambda task, person=person: answers[task][person])
             assert "<h1>Спасибо!</h1>" in page, page
-    done("study", "collect", study, "--arm", "experts", "--out", root / "experts.csv")
-    done("study", "import", study, root / "experts.csv")
+    import_collected(study, "experts")
