@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,41 +27,28 @@ from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
 from merilo.site.status import site_status
-from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study
+from merilo.studies.study_folder import StudyFolder
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+
+from author_session import author_link
+from edited_plan import edit_plan
+from site_process import running_site
+from study_people import frozen, study_of
+from support.site_client import hidden, processor_seconds
 
 OVERLAP = 5
-PLAN = """\
-study: benchmark
-dataset: bps
-seed: 7
-languages: [ru]
-source: {{file: test.json, sha256: "0"}}
-arms:
-  people: {{kind: basic, overlap: {overlap}, items_per_page: 1, items_per_person: 100000, pay: {{per_page: 0.05}}}}
-subset: {{size: {size}, of: {size}}}
-controls: {{every: 20}}
-instruction: {{ru: instruction.ru.md}}
-"""
+TEXT = "Сбалансирована ли последовательность: {inputs}? Ответ 1 или 0."
 
 
 def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
     """A frozen study whose items have `answers` answers, and `fresh` items without any."""
     answered = answers // OVERLAP
-    text = "Сбалансирована ли последовательность: {inputs}? Ответ 1 или 0."
-    items = [Item(n, text, "( " * (n % 40) + ") " * (n // 40), str(n % 2), {"id": n}) for n in range(1, answered + fresh + 1)]  # fmt: skip
-    controls = [Item(f"c{n}", text, "[ " * n, "0", {"id": f"c{n}"}) for n in range(1, 51)]
-    path.mkdir(parents=True)
-    plan = PLAN.format(overlap=OVERLAP, size=len(items))
-    (path / "study.yaml").write_text(plan, encoding="utf-8")
-    folder_items = {"items.jsonl": items, "controls.jsonl": controls}
-    (path / "instruction.ru.md").write_text("# Задание\n\nОтветьте.\n", encoding="utf-8")
-    (path / "weights.csv").write_text("id,stratum,weight\n" + "".join(f"{one.id},all,1\n" for one in items))
-    for name in folder_items:
-        (path / name).write_text("", encoding="utf-8")
-    folder = open_study(path)
-    for name, held in folder_items.items():
-        (path / name).write_text(item_lines(held, folder.declared()), encoding="utf-8")
-    freeze_plan(folder, day="2026-01-12", force=True)
+    items = [Item(n, TEXT, "( " * (n % 40) + ") " * (n // 40), str(n % 2), {"id": n}) for n in range(1, answered + fresh + 1)]  # fmt: skip
+    controls = [Item(f"c{n}", TEXT, "[ " * n, "0", {"id": f"c{n}"}) for n in range(1, 51)]
+    made = study_of(path, items, controls, overlap=OVERLAP)
+    edit_plan(path, {"controls.every": 20, "arms.people.items_per_person": 100_000})
+    folder = frozen(made)
     chance, start = random.Random(1), 1_790_000_000_000
     study = load_study(folder, "people")
     people = max(OVERLAP, answers // 200)
@@ -117,18 +101,6 @@ async def reloaded(address: str, page: str, cookies: httpx.Cookies, until: float
             await asyncio.sleep(2)
 
 
-def hidden(page: str, name: str) -> str:
-    """The value of a hidden field."""
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    return found[1] if found else ""
-
-
-def processor_seconds(process: int) -> float:
-    """The processor time of a process so far (Linux)."""
-    parts = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def measured(
     address: str, path: str, link: str, process: int, *, people: int, pages: int, seconds: float, label: str
 ) -> None:
@@ -164,27 +136,13 @@ def main() -> None:
         began, cpu = time.perf_counter(), time.process_time()
         site_status(state, 1_790_100_000_000)
         print(f"{asked.answers:,} answers: status {time.perf_counter() - began:.2f} s ({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
-        server = subprocess.Popen(
-            [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert server.stdout is not None
-        said = []
-        for line in server.stdout:
-            said.append(line)
-            if line.startswith("The site is running at "):
-                break
-        address = said[-1].split()[5].rstrip(";")
-        link = "/author/" + next(line.split("/author/")[1].split()[0] for line in said if "/author/" in line)
-        path = next(f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line)
-        try:
-            for label, pages in (("without", 0), ("with", asked.pages)) * 2:
-                name = f"{label} pages, {len(said)}"
-                said.append(name)
-                asyncio.run(measured(address, path, link, server.pid, people=asked.people, pages=pages, seconds=asked.seconds, label=name))  # fmt: skip
-        finally:
-            server.send_signal(2)
-            server.wait(60)
+        with running_site(folder.path) as (address, paths, server):
+            for at, (label, pages) in enumerate((("without", 0), ("with", asked.pages)) * 2):
+                work = measured(
+                    address, paths["people"], author_link(folder.path), server.pid,
+                    people=asked.people, pages=pages, seconds=asked.seconds, label=f"{label} pages, {at}",
+                )  # fmt: skip
+                asyncio.run(work)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from support.site_client import Client, Reply, hidden
+from ended_process import ended_process
+from support.site_client import Client, Reply, hidden, processor_seconds
 from support.site_study import QUESTION, Browser, brackets, people_at_work, speed_study
 
 PEOPLE = 50
@@ -105,11 +106,6 @@ def family(pid: int) -> list[int]:
     """A process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family(int(child)))]
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def measured(
@@ -209,19 +205,12 @@ class PotatoAnnotator:
 @contextmanager
 def process(command: Sequence[str], folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """A server's process; it is ended at the end."""
-    with (folder / "server.log").open("w") as log:
-        started = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log, text=True, env={**os.environ, **environment}
-        )
-        try:
-            yield started
-        finally:
-            started.send_signal(signal.SIGINT)
-            try:
-                started.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                started.kill()
-                started.wait()
+    where = {"cwd": folder, "env": {**os.environ, **environment}, "text": True}
+    with (
+        (folder / "server.log").open("w") as log,
+        ended_process([*command], stopped_by=signal.SIGINT, stdout=log, stderr=log, **where) as started,
+    ):
+        yield started
 
 
 def free_port() -> int:

@@ -6,6 +6,7 @@ and programs are scored from their results, as in a submission. Exit status 1: t
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import resource
@@ -55,21 +56,12 @@ def timed(words: list[str], bytecode: str) -> float:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     with tempfile.TemporaryDirectory(prefix="merilo-bench-") as name:
         gold, submission, answered = build(Path(name))
         size = sum(file.stat().st_size for file in gold.iterdir())
-        command = [
-            sys.executable,
-            "-m",
-            "merilo",
-            "submission",
-            "score",
-            str(submission),
-            "--gold",
-            str(gold),
-            "--json",
-            "-",
-        ]
+        program = [sys.executable, "-m", "merilo"]
+        command = [*program, "submission", "score", str(submission), "--gold", str(gold), "--json", "-"]
         bytecode = str(Path(name) / "bytecode")
         timed(command, bytecode)
         bare = min(timed([sys.executable, "-c", "pass"], bytecode) for _ in range(ROUNDS))

@@ -1,9 +1,11 @@
 """A small HTTP client for measurements, and people who answer with it and send again what was not acknowledged."""
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlencode
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -83,6 +85,12 @@ def hidden(page: str, name: str) -> str:
     found = re.search(rf'name="{name}"[^>]* value="([^"]*)"', page)
     assert found is not None, page
     return found[1]
+
+
+def processor_seconds(pid: int) -> float:
+    """The processor time of a process so far (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 #: What a lost connection looks like to a browser, and the seconds before a person tries again and how often they do.
