@@ -21,7 +21,6 @@ from pathlib import Path
 import httpx
 
 from merilo.items import Item
-from merilo.site.author_actions import register
 from merilo.site.journal import Event, Journal, LogEntry, database_url
 from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
@@ -71,7 +70,7 @@ def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
     journal = Journal(database_url(path, None))
     assert journal.take()
     state = State(study)
-    register([state], start)
+    state.begin(start)
     journal.append(state.unwritten())
     journal.append([LogEntry(study.key, events)])
     journal.close()

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from merilo.site.annotator_steps import SentAnswer, give, return_overdue, save
+from merilo.site.annotator_steps import SentAnswer, ShownTask, next_task, return_overdue, save_answers
 from merilo.site.served_study import load_study
 from merilo.site.state import Person, State
 from merilo.studies.study_folder import open_study
@@ -68,11 +68,11 @@ def measure(folder: Path, items: int) -> bool:
 
     def loop(person: Person) -> Callable[[int], object]:
         def once(number: int) -> object:
-            given = give(state, person, 10_000 + number)
-            if not isinstance(given, list):
-                return given
-            task = given[0].task
-            return save(state, person, [SentAnswer(number=task, answer="1")], 10_000 + number)[task]
+            shown = next_task(state, person, 10_000 + number)
+            if not isinstance(shown, ShownTask):
+                return shown
+            sent = [SentAnswer(number=shown.number, answer="1")]
+            return save_answers(state, person, sent, 10_000 + number)[shown.number]
 
         return once
 
@@ -82,7 +82,7 @@ def measure(folder: Path, items: int) -> bool:
         answer(state, people[number], low, low + 10_000)
     slow |= timed("the same for a person who has answered 10,000", loop(people[2]), 300)
     for person in people[100:1100]:
-        give(state, person, 0)
+        next_task(state, person, 0)
     slow |= timed(
         "search for overdue tasks, 1,000 open, none overdue", lambda _: return_overdue(state, 20_000), 20
     )

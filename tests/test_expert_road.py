@@ -27,7 +27,6 @@ from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import (
     SentAnswer,
     ShownTask,
-    answer_training,
     consent,
     most_places,
     next_task,
@@ -354,8 +353,8 @@ def test_honest_experts_of_five_domains_are_kept_and_get_the_plans_share_of_cont
             assert shown is not None
             assert tasks[shown.number].domain == domain
             known = str(tasks[shown.number].known)
-            answer_training(
-                state, person, SentAnswer(number=shown.number, answer="-" if wrong else known), now
+            save_answers(
+                state, person, [SentAnswer(number=shown.number, answer="-" if wrong else known)], now
             )
         assert person.stage == "working", "one slip in three passes"
         while isinstance(shown := next_task(state, person, now), ShownTask):

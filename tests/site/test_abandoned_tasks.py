@@ -27,7 +27,7 @@ from merilo.people.controls import judged_annotators
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_steps import return_overdue
 from merilo.site.answer_export import collected_rows, read_answers, responses_of
-from merilo.site.served_study import STOP_AFTER
+from merilo.studies.plan import STOP_AFTER
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from every import every
 from site_people import come_in, given, save, served
 
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.site.annotator_steps import (
-    SentAnswer,
     ShownTask,
-    answer_training,
     consent,
     most_tasks,
     next_task,
@@ -20,7 +19,7 @@ from merilo.site.annotator_steps import (
     read_instruction,
     training_answer,
 )
-from merilo.site.author_actions import register
+from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_invited, new_invitation, platform_id
 from merilo.site.served_study import load_study
 from merilo.site.state import State
@@ -36,17 +35,22 @@ def test_a_study_that_is_not_frozen_or_was_changed_is_refused(frozen: Frozen) ->
     with pytest.raises(DataError, match=r"changed after the freeze: items\.jsonl"):
         load_study(folder, "people")
     (folder.path / "frozen.json").unlink()
-    with pytest.raises(InputError, match="is not frozen"):
+    with pytest.raises(DataError, match="is not frozen"):
         load_study(folder, "people")
 
 
-def test_a_log_with_answers_to_another_version_of_the_study_is_refused(frozen: Frozen) -> None:
-    state = served(frozen())
-    register([state], 1)
-    (entry,) = state.unwritten()
+def test_a_log_with_answers_to_another_version_of_the_study_is_refused(
+    frozen: Frozen, tmp_path: Path
+) -> None:
+    state, journal = served(frozen()), Journal(database_url(tmp_path, None))
+    state.begin(1)
+    journal.take()
+    journal.append(state.unwritten())
+    assert State.of(state.study, journal).content == state.study.content
     changed = replace(state.study, rules=replace(state.rules, min_accuracy=0.9))
     with pytest.raises(DataError, match="other items, overlap"):
-        register([State(changed, entry.events)], 3)
+        State.of(changed, journal)
+    journal.close()
 
 
 def test_tasks_are_numbered_tests_then_controls_then_training(frozen: Frozen) -> None:
@@ -90,8 +94,8 @@ def test_training_admits_by_its_threshold(right: int, stage: str, frozen: Frozen
         assert shown == next_training(state, person, 4), "two tabs show the same item"
         assert shown is not None
         answer = "1" if number < right else "0"
-        assert answer_training(state, person, SentAnswer(number=shown.number, answer=answer), 5) == "saved"
-        assert answer_training(state, person, SentAnswer(number=shown.number, answer="1"), 6) == "repeated"
+        assert save(state, person, shown.number, answer, 5) == "saved"
+        assert save(state, person, shown.number, "1", 6) == "repeated"
         assert training_answer(state, person, shown.number) == (answer, number < right)
     assert person.stage == stage
     assert next_training(state, person, 7) is None

@@ -11,7 +11,7 @@ from study_people import of_kind
 from merilo.errors import UsageError
 from merilo.site.annotator_steps import SentAnswer, ShownTask, next_task, save_answers
 from merilo.site.answer_export import CollectedAnswers, collect_answers
-from merilo.site.author_actions import comments_table, register
+from merilo.site.author_actions import comments_table
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_from_platform
 from merilo.site.served_study import load_study
@@ -31,7 +31,7 @@ def answered_by(
     journal = Journal(database_url(folder.path, database))
     assert journal.take()
     state, now = State(load_study(folder, "people")), 1_790_000_000_000
-    register([state], now)
+    state.begin(now)
     for number in range(people):
         admitted = admit_from_platform(state, "platform", f"secret-{number}", "ru", now)
         assert admitted is not None

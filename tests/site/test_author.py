@@ -21,12 +21,13 @@ from starlette.testclient import TestClient
 from merilo.errors import UsageError
 from merilo.site import author, status
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import collect_answers, paid_people
+from merilo.site.answer_export import collect_answers, paid_people, people_counts
 from merilo.site.app import make_app
 from merilo.site.author import author_secret
 from merilo.site.author_actions import ORDERS, SECRET_HEADER
+from merilo.site.journal import ServerClock
 from merilo.site.served_study import ServedStudy
-from merilo.site.serving import collect_counts, read_site
+from merilo.site.serving import read_site
 from merilo.site.status import SiteStatus
 from merilo.studies.study_folder import StudyFolder
 
@@ -314,7 +315,8 @@ def test_the_downloaded_tables_are_those_of_the_commands(
     person_at_work(client, site)
     got = {name: client.get(home(site) + name) for name in TABLES}
     assert got["answers.csv"].text == collect_answers(read_site(folder.path, arm="people")).table
-    assert got["counts.json"].text == collect_counts(read_site(folder.path, arm="people"))
+    counts = people_counts(read_site(folder.path, arm="people"), ServerClock().now())
+    assert got["counts.json"].text == counts
     assert got["people.csv"].text == paid_people(read_site(folder.path, arm="people"))
     rows = [json.loads(line) for line in got["answers.jsonl"].text.splitlines()]
     assert len(rows) == len(got["answers.csv"].text.splitlines()) - 1

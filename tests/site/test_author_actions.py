@@ -13,8 +13,6 @@ from study_people import of_dialogue
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.site.annotator_steps import (
-    SentAnswer,
-    answer_training,
     next_training,
 )
 from merilo.site.author_actions import DEEDS, AuthorActions, Change, log_table, open_invitations
@@ -104,7 +102,7 @@ def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(frozen: Fr
     by_author(state).reinstate(person.pseudonym)
     assert person.stage == "training"
     assert next_training(state, person, 4) == shown
-    assert answer_training(state, person, SentAnswer(number=shown.number, answer="1"), 5) == "saved"
+    assert save(state, person, shown.number, "1", 5) == "saved"
 
 
 def test_a_stopped_person_who_was_excluded_is_stopped_again(frozen: Frozen) -> None:

@@ -8,7 +8,6 @@ from author_session import author_link
 from site_people import simulate
 from site_process import served_site
 
-from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
 from merilo.site.served_study import load_study
 from merilo.site.state import State
@@ -25,7 +24,7 @@ def answered(frozen: Frozen) -> StudyFolder:
     journal = Journal(database_url(folder.path, None))
     assert journal.take()
     state = State(load_study(folder, "people"))
-    register([state], 1)
+    state.begin(1)
     simulate(state, {"ann": 0.9, "bob": 0.9, "cid": 0.6})
     journal.append(state.unwritten())
     journal.close()

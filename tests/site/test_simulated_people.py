@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from study_people import bundled_study, frozen
 
-from merilo.errors import InputError
+from merilo.errors import DataError
 from merilo.site.simulated_people import collect_from_simulated_people
 
 
@@ -17,5 +17,5 @@ def test_the_people_answer_every_item_as_often_as_planned(tmp_path: Path) -> Non
 
 
 def test_a_study_that_is_not_frozen_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not frozen"):
+    with pytest.raises(DataError, match="not frozen"):
         collect_from_simulated_people(bundled_study(tmp_path / "study").path, seed=1)

@@ -26,12 +26,10 @@ from merilo.people.spelling import NOT_SHOWN
 from merilo.site.annotator_steps import (
     SentAnswer,
     ShownTask,
-    answer_training,
     next_task,
     next_training,
     save_answers,
 )
-from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
 from merilo.site.served_study import load_study
@@ -139,7 +137,7 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
     journal = Journal(database_url(folder.path, None))
     assert journal.take()
     state = State(load_study(folder, shape.arm))
-    register([state], 1)
+    state.begin(1)
     study = state.study
     for number in range(len(EXPERTS) if shape.arm == "experts" else shape.people):
         if shape.arm == "experts":
@@ -154,10 +152,10 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
             shown = next_training(state, person, now)
             assert shown is not None
             now += random.randrange(900, 9000)
-            answer_training(
+            save_answers(
                 state,
                 person,
-                SentAnswer(number=shown.number, answer=str(study.tasks[shown.number].known)),
+                [SentAnswer(number=shown.number, answer=str(study.tasks[shown.number].known))],
                 now,
             )
         while person.stage == "working":

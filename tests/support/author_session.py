@@ -6,8 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from merilo.site.author_actions import SECRET
-from merilo.site.journal import Journal, database_url
+from merilo.site.journal import SECRET, Journal, database_url
 
 #: The tables to download.
 TABLES = ("answers.csv", "answers.jsonl", "people.csv", "counts.json", "comments.csv", "log.csv")

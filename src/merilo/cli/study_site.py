@@ -258,8 +258,9 @@ def collect(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.site.answer_export import collect_answers, paid_people  # noqa: PLC0415 - an extra
-    from merilo.site.serving import collect_counts, read_site  # noqa: PLC0415 - an extra
+    from merilo.site.answer_export import collect_answers, paid_people, people_counts  # noqa: PLC0415 - an extra
+    from merilo.site.journal import ServerClock  # noqa: PLC0415 - an extra
+    from merilo.site.serving import read_site  # noqa: PLC0415 - an extra
 
     check_places([study], json_to)
     for path in (out, people, counts):
@@ -271,7 +272,7 @@ def collect(
     if people is not None:
         write_text(people, paid_people(state), OWNER)
     if counts is not None:
-        write_text(counts, collect_counts(state), OWNER)
+        write_text(counts, people_counts(state, ServerClock().now()), OWNER)
     for reason, why in _LEFT_OUT.items():
         if number := collected.left_out[reason]:
             say(f"left out: {number} answers {why}")

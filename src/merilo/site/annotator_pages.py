@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -64,12 +64,6 @@ _LATER: Final = frozenset({429, 503})
 
 _WELCOME: Final = Text("Welcome")
 _LEFT: Final = Text("You have left the study on this device")
-
-#: What became of an answer, or that the task has another one.
-_Result: TypeAlias = Taken | Literal["answered_before"]
-
-#: What became of the answers of a page: the person is told the worst.
-_FROM_WORST: Final[tuple[Taken, ...]] = ("not_given", "late", "passed_on", "saved", "repeated")
 
 #: Breaks and refused answers of which the page tells, by the parameter `note`.
 _NOTES: Final = frozenset({"start", "late", "passed_on", "answered_before"})
@@ -250,23 +244,13 @@ class _Visit:
         if not sent.answers and (not pauses or len(sent.faults) == 1):
             return await self.show(page, sent=sent, form=form)
 
-        def save(state: State, person: Person) -> tuple[_Result, _Before | None]:
-            if page == "training":
-                return steps.answer_training(state, person, sent.answers[0], now), None
+        def save(state: State, person: Person) -> tuple[Taken, _Before | None]:
             new = not person.answers
-            taken = steps.save_answers(state, person, sent.answers, now)
+            result = steps.worst(steps.save_answers(state, person, sent.answers, now))
             if new and person.answers:
                 site.limits.first_answer(self.request)
-            result = _worst(taken.values())
-            if any(
-                taken[answer.number] == "repeated"
-                and ((assignment := person.tasks[answer.number]).answer, assignment.skipped)
-                != (answer.answer, answer.skipped)
-                for answer in sent.answers
-            ):
-                # Not a request that was sent twice, but another answer, for example from a second tab.
-                return "answered_before", None
-            if result not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
+            goes_on = result in {"saved", "repeated"} and page != "training" and sent.then != "pause"
+            if not goes_on or not wants_json(self.request):
                 return result, None
             return result, _next(state, person, now)  # the script gets the next page at once
 
@@ -561,12 +545,6 @@ def _next(state: State, person: Person, now: int) -> _Before:
 def _completion(state: State, person: Person, now: int) -> Completion | None:
     """Return what a person gives to the platform at the end; `None` if they were invited."""
     return hand_out_completion(state, person, now) if person.from_platform else None
-
-
-def _worst(results: Iterable[Taken]) -> Taken:
-    """Return what the person is told of the answers of a page."""
-    outcomes = set(results)
-    return next(outcome for outcome in _FROM_WORST if outcome in outcomes)
 
 
 def _sent(study: ServedStudy, page: Page, form: Form) -> _Sent:

@@ -15,7 +15,13 @@ from merilo.people.signals import DECLARATIONS, measured
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Assignment, Person, Stage, State
 
-Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
+Taken: TypeAlias = Literal["saved", "repeated", "answered_before", "late", "passed_on", "not_given"]
+
+#: What became of the answers of a page: the person is told the worst.
+_FROM_WORST: Final[tuple[Taken, ...]] = (
+    "not_given", "answered_before", "late", "passed_on", "saved", "repeated"
+)  # fmt: skip
+
 Without: TypeAlias = Literal["done", "wait", "most"]
 
 
@@ -39,20 +45,8 @@ class SentAnswer:
     signals: str | None = None
 
 
-def give(state: State, person: Person, now: int, most: int | None = None) -> list[Assignment] | Without:
-    """Give a person the tasks of their next page, or again those that they have not answered.
-
-    Args:
-        state: the study.
-        person: the person.
-        now: the time, in milliseconds since 1970.
-        most: the most tasks of the person; those that ran out of time or were skipped are no part of it. `None`
-            without a limit.
-
-    Returns:
-        The tasks of the page in their order; "done" if the person can get no more, "wait" if all tasks left are with
-        others, "most" if they reached the limit of tasks.
-    """
+def _give(state: State, person: Person, now: int) -> list[Assignment] | Without:
+    """Give a person the tasks of their next page, or again those that they have not answered."""
     for assignment in state.latest(person):
         if (
             assignment.state == "open" and assignment.given is None
@@ -61,8 +55,9 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> lis
             state.record(now, "given", person.id, assignment.task, due=due, late=late)
         elif assignment.state == "open" and assignment.is_over(now):
             state.record(now, "expired", person.id, assignment.task)
-    if page := before(state, person, now):
+    if page := _before(state, person, now):
         return page
+    most = most_answers(state.study, person)
     place = person.tasks[person.order[-1]].place + 1 if person.order else 1
     chosen: list[int] = []
     reason: Without = "done"
@@ -77,7 +72,7 @@ def give(state: State, person: Person, now: int, most: int | None = None) -> lis
     due, late = state.rules.ends(now, chosen)
     for at, task in enumerate(chosen):
         state.record(now, "given", person.id, task, place=place + at, due=due, late=late)
-    return before(state, person, now)
+    return _before(state, person, now)
 
 
 def _next_task(
@@ -105,8 +100,8 @@ def _held_by_others(state: State, person: Person) -> bool:
     )
 
 
-def before(state: State, person: Person, now: int) -> list[Assignment]:
-    """Return the tasks that a person has before them, in their order; empty if `give` has to be asked."""
+def _before(state: State, person: Person, now: int) -> list[Assignment]:
+    """Return the tasks that a person has before them, in their order; empty if none was given."""
     page = [
         assignment
         for assignment in state.latest(person)
@@ -115,21 +110,25 @@ def before(state: State, person: Person, now: int) -> list[Assignment]:
     return sorted(page, key=attrgetter("place"))
 
 
-def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> dict[int, Taken]:
-    """Save the answers of a page.
+def save_answers(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> dict[int, Taken]:
+    """Save the answers of a page to items of the test, control items or the training.
 
-    They share equally the time since the page was sent or a part of it was answered.
+    They share equally the time since the page was sent or a part of it was answered. After the last training item, the
+    person is admitted or refused. They are stopped if too many of their answers to control items are wrong; the other
+    answers of the page are saved before.
 
     Returns:
-        Number of a task -> "saved"; "repeated" if it was answered before (the first answer stays); "late" after the
-        time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if they never had it.
+        Number of a task -> "saved"; "repeated" if it was answered so before; "answered_before" if it has another
+        answer, which stays; "late" after the time limit; "passed_on" if the task went to somebody else in the meantime;
+        "not_given" if they never had it.
     """
     asked = [person.tasks.get(answer.number) for answer in sent]
     if any(assignment is None or assignment.given is None for assignment in asked):  # a forged page
         return {answer.number: "not_given" for answer in sent}
-    since = _page_since(state, person, sent)
+    since, controls, trained = _page_since(state, person, sent), person.controls, person.trained
     taken = {
-        answer.number: _save(state, person, answer, now, since=since, among=len(sent)) for answer in sent
+        answer.number: _save(state, person, answer, now, since=since, among=len(sent))
+        for answer in sorted(sent, key=attrgetter("number"))
     }
     if state.rules.on_screen > 1 and state.rules.time_limit is None:
         # Who has answered a part of a page keeps its other tasks for the time of a lease.
@@ -140,33 +139,42 @@ def save(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> 
         ]
         if rest:
             state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now, rest)[0])
+    if person.trained > trained:
+        _end_training(state, person, now)
+    if person.controls > controls and state.rules.stops(person.controls, person.controls_right):
+        _stop(state, person, now)
     return taken
+
+
+def worst(taken: Mapping[int, Taken]) -> Taken:
+    """Return what a person is told of the answers of a page."""
+    return next(outcome for outcome in _FROM_WORST if outcome in taken.values())
 
 
 def _save(
     state: State, person: Person, answer: SentAnswer, now: int, *, since: int | None, among: int
 ) -> Taken:
-    assignment = person.tasks.get(answer.number)
-    refused = _why_not(state, person, assignment, now)
-    if assignment is None or assignment.given is None or refused is not None:
-        return refused or "not_given"
-    judged = not state.rules.is_test(answer.number) and not answer.skipped
-    signals = measured(answer.signals, (now - assignment.given) / 1000) if answer.signals else None
+    assignment = person.tasks[answer.number]
+    if (refused := _why_not(state, person, assignment, answer, now)) is not None:
+        return refused
+    judged, given = not state.rules.is_test(answer.number) and not answer.skipped, assignment.given or 0
+    signals = measured(answer.signals, (now - given) / 1000) if answer.signals else None
     state.record(
         now, "answered", person.id, answer.number,
-        seconds=(now - (assignment.given if since is None else since)) / (1000 * among),
+        seconds=(now - (given if since is None else since)) / (1000 * among),
         answer=answer.answer or None, right=state.study.is_right(answer.number, answer.answer) if judged else None,
         skipped=answer.skipped or None, comment=answer.comment, signals=signals,
     )  # fmt: skip
     return "saved"
 
 
-def _why_not(state: State, person: Person, assignment: Assignment | None, now: int) -> Taken | None:
+def _why_not(
+    state: State, person: Person, assignment: Assignment, answer: SentAnswer, now: int
+) -> Taken | None:
     """Tell why an answer is not taken; `None` if it can be: also after its time, while nobody else has the place."""
-    if assignment is None or assignment.given is None:
-        return "not_given"
     if assignment.state == "answered":
-        return "repeated"
+        same = (assignment.answer, assignment.skipped) == (answer.answer, answer.skipped)
+        return "repeated" if same or state.rules.is_training(assignment.task) else "answered_before"
     if assignment.late is not None and now > assignment.late:
         if assignment.state == "open":
             state.record(now, "expired", person.id, assignment.task)
@@ -325,14 +333,12 @@ def next_training(state: State, person: Person, now: int) -> ShownTask | None:
     return ShownTask(number, training.index(number) + 1, of=len(training))
 
 
-def answer_training(state: State, person: Person, sent: SentAnswer, now: int) -> Taken:
-    """Save the answer to a training item; after the last one, the person is admitted or refused."""
-    taken = save(state, person, [sent], now)[sent.number]
+def _end_training(state: State, person: Person, now: int) -> None:
+    """Admit or refuse a person who has answered the last training item."""
     plan, items = state.study.folder.plan.training, len(training_of(state.study, person))
-    if plan and taken == "saved" and person.stage == "training" and person.trained >= items:
+    if plan and person.stage == "training" and person.trained >= items:
         admitted = person.trained_right >= plan.needed(items)
         _move(state, person, "working" if admitted else "refused", now)
-    return taken
 
 
 def training_answer(state: State, person: Person, number: int) -> tuple[str, bool] | None:
@@ -349,7 +355,7 @@ def task_before(state: State, person: Person, now: int) -> ShownTask | Literal["
     """Return the task that a person has before them, without changing anything; `None` if `next_task` gives one."""
     if state.paused:
         return "paused"
-    page = before(state, person, now)
+    page = _before(state, person, now)
     return _shown(state, person, page, now) if page else None
 
 
@@ -364,7 +370,7 @@ def next_task(state: State, person: Person, now: int) -> ShownTask | Without | L
     excluded = state.rules.excludes(person.controls, person.controls_right)
     if excluded and (again := tasks_that_count_again(state, person)[0]):
         state.record(now, "reinstated", person.id, tasks=again)
-    page = give(state, person, now, most_answers(state.study, person))
+    page = _give(state, person, now)
     if isinstance(page, list):
         if person.stage == "finished":
             _move(state, person, "working", now)
@@ -374,19 +380,6 @@ def next_task(state: State, person: Person, now: int) -> ShownTask | Without | L
     elif page != "wait" and person.stage == "working":
         _move(state, person, "finished", now)
     return page
-
-
-def save_answers(state: State, person: Person, sent: Sequence[SentAnswer], now: int) -> dict[int, Taken]:
-    """Save the answers of a page to test and control items; number of a task -> what became of its answer.
-
-    The person is stopped if too many of their answers to control items are wrong; the other answers of the page are
-    saved before.
-    """
-    controls = person.controls
-    taken = save(state, person, sorted(sent, key=attrgetter("number")), now)
-    if person.controls > controls and state.rules.stops(person.controls, person.controls_right):
-        _stop(state, person, now)
-    return taken
 
 
 def most_tasks(study: ServedStudy) -> int:

@@ -317,9 +317,9 @@ def count_people(state: State, now: int) -> Participation:
     return replace(came, personal=personal)
 
 
-def people_counts(study: ServedStudy, came: Participation) -> str:
-    """Return the counts as JSON for `merilo study import`."""
-    return dumped({"study": study.key, "people": came.to_json()})
+def people_counts(state: State, now: int) -> str:
+    """Return what became of the people as JSON for `merilo study import`; arguments as for `count_people`."""
+    return dumped({"study": state.study.key, "people": count_people(state, now).to_json()})
 
 
 #: The columns of the table.

@@ -23,7 +23,6 @@ from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import (
     collect_answers,
     collected_rows,
-    count_people,
     paid_people,
     people_counts,
     read_answers,
@@ -342,7 +341,7 @@ class AuthorPages:
             "answers.csv": lambda state: collect_answers(state).table,
             "answers.jsonl": lambda state: collected_rows(state, read_answers(state)).write_ndjson(),
             "people.csv": paid_people,
-            "counts.json": lambda state: people_counts(study, count_people(state, site.clock.now())),
+            "counts.json": lambda state: people_counts(state, site.clock.now()),
             "comments.csv": comments_table,
             "log.csv": lambda state: log_table(state, site.journal.events(study.key, DEEDS)),
         }

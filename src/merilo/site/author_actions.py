@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from merilo.atomic_write import guarded_csv
-from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotator_steps import tasks_that_count_again
 from merilo.site.answer_export import moment
-from merilo.site.journal import Event, Journal, LogEntry, ServerClock
+from merilo.site.journal import LISTENS, SECRET, Event, Journal, ServerClock
 from merilo.site.people_access import new_invitation
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Invitation, Person, State
@@ -257,9 +257,6 @@ SECRET_HEADER: Final = "X-Merilo-Secret"  # noqa: S105 - a name
 #: Seconds that a server may take.
 _PATIENCE: Final = 60
 
-#: The settings with the author's secret, and with the address at which the server of this computer listens.
-SECRET, LISTENS = "author secret", "listens"
-
 #: What a command asks for: `do`, and its arguments.
 Order = Mapping[str, Any]
 
@@ -311,75 +308,24 @@ def give_order(journal: Journal, studies: Sequence[ServedStudy], order: Order) -
 
     Raises:
         UsageError: as `carry_out`.
-        DataError: the log holds another version of a study.
-        InputError: another process writes the log and takes no orders.
+        DataError: the log holds another version of a study, or another process writes the log and takes no orders.
     """
     writes = journal.take()
-    states = read_states(journal, studies)  # after it, for then nobody else changes them
+    states = [State.of(study, journal) for study in studies]  # after it, for then nobody else changes them
     if not writes:
         return _by_server(journal.settings(), order, journal.name)
     now = ServerClock(journal.latest()).now()
-    register(states, now)
+    for state in states:
+        state.begin(now)
     result = carry_out(states, order, now)
     journal.append([entry for state in states for entry in state.unwritten()])
     return result
 
 
-def read_states(journal: Journal, studies: Sequence[ServedStudy]) -> list[State]:
-    """Read the states of studies from the log.
-
-    Raises:
-        DataError: the log holds another version of a study.
-    """
-    states = [State.of(study, journal) for study in studies]
-    for state in states:
-        check_version(state)
-    return states
-
-
-def register(states: Sequence[State], now: int) -> None:
-    """Record the beginning of new studies.
-
-    Raises:
-        DataError: the log holds another version of a study.
-    """
-    for state in states:
-        check_version(state)
-        if not state.content:
-            study = state.study
-            state.record(now, "began", content=study.content, title=study.title, arm=study.arm_name)
-
-
-def check_version(state: State) -> None:
-    """Refuse a study whose items or rules are not those of its log.
-
-    Raises:
-        DataError: they differ.
-    """
-    if state.content and state.content != state.study.content:
-        raise DataError(
-            "the database holds this study with other items, overlap, time limit or controls: "
-            "use another database, or restore the study",
-            file=state.study.folder.path,
-        )
-
-
-def keep_settings(journal: Journal, values: Mapping[str, str], now: int) -> None:
-    """Write settings of the server that have changed."""
-    stored = journal.settings()
-    events = [
-        Event(now, "setting", facts={"name": name, "value": value})
-        for name, value in values.items()
-        if stored.get(name) != value
-    ]
-    if events:
-        journal.append([LogEntry("", events)])
-
-
 def _by_server(settings: Mapping[str, str], order: Order, database: str) -> list[Any]:
     address, secret = settings.get(LISTENS), settings.get(SECRET, "")
     if address is None:
-        raise InputError("another process writes to this database: end it first", file=database)
+        raise DataError("another process writes to this database: end it first", file=database)
     request = urllib.request.Request(  # noqa: S310 - the address is this server's own, of http
         f"{address}{ORDERS}",
         data=json.dumps(order).encode(),
@@ -395,7 +341,7 @@ def _by_server(settings: Mapping[str, str], order: Order, database: str) -> list
         reason = f"it answered with status {error.code}"
     except (OSError, ValueError) as error:
         reason = str(error)
-    raise InputError(
+    raise DataError(
         f"is written by another process, which does not take orders at {address} ({reason}): use the author's page, or "
         "end it first",
         file=database,

@@ -94,6 +94,9 @@ EVENT: Final = Table(
     Index("ix_event_person", "person"),
 )
 
+#: The settings with the author's secret, and with the address at which the server of this computer listens.
+SECRET, LISTENS = "author secret", "listens"
+
 #: The kind of an event whose content was erased.
 ERASED: Final = "erased row"
 
@@ -260,6 +263,14 @@ class Journal:
         """Return the server's settings by name: the key of the cookies, the author's secret, addresses."""
         facts = [setting.facts for setting in self.events("", ["setting"])]
         return {fact["name"]: fact["value"] for fact in facts}
+
+    def keep(self, settings: Mapping[str, str], now: int) -> None:
+        """Write settings of the server that have changed."""
+        stored = self.settings()
+        changed = [item for item in settings.items() if stored.get(item[0]) != item[1]]
+        if changed:
+            events = [Event(now, "setting", facts={"name": name, "value": value}) for name, value in changed]
+            self.append([LogEntry("", events)])
 
     def latest(self) -> int:
         """Return the latest time in the log, in milliseconds since 1970; 0 for an empty one."""

@@ -23,20 +23,19 @@ import uvicorn
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.answer_export import count_people, people_counts
 from merilo.site.app import make_app
 from merilo.site.author import HOME, author_secret
-from merilo.site.author_actions import (
+from merilo.site.author_actions import Change, give_order
+from merilo.site.bounded_http import BoundedHttp
+from merilo.site.journal import (
+    DATABASE_VARIABLE,
     LISTENS,
     SECRET,
-    Change,
-    give_order,
-    keep_settings,
-    read_states,
-    register,
+    Journal,
+    ServerClock,
+    back_up,
+    database_url,
 )
-from merilo.site.bounded_http import BoundedHttp
-from merilo.site.journal import DATABASE_VARIABLE, Journal, ServerClock, back_up, database_url
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.state import State
 from merilo.studies.study_folder import open_study
@@ -107,7 +106,7 @@ def serve_study(
         own_address = f"http://{shown}:{listening}"
         everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 - of all networks
         local = f"http://127.0.0.1:{listening}" if everywhere else own_address
-        keep_settings(journal, {_ADDRESS: address or own_address, LISTENS: local}, site.clock.now())
+        journal.keep({_ADDRESS: address or own_address, LISTENS: local}, site.clock.now())
 
         class Http(BoundedHttp):
             """A connection to this site."""
@@ -158,10 +157,11 @@ def opened_site(journal: Journal, studies: list[ServedStudy], *, preview: bool =
     settings = {_COOKIE_KEY: stored.get(_COOKIE_KEY) or secrets.token_urlsafe(32)}
     if not preview:
         settings[SECRET] = author_secret(stored.get(SECRET))
-    keep_settings(journal, settings, clock.now())
+    journal.keep(settings, clock.now())
     site = AnnotationSite(journal, studies, clock, settings[_COOKIE_KEY], author_secret=settings.get(SECRET))
-    register([*site.states.values()], clock.now())
-    journal.append([entry for state in site.states.values() for entry in state.unwritten()])
+    for state in site.states.values():
+        state.begin(clock.now())
+        journal.append(state.unwritten())
     return site
 
 
@@ -295,12 +295,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
     """
     name, _ = open_study(study).arm(arm)
     with opened_studies(study, database) as (journal, studies):
-        return read_states(journal, [group for group in studies if group.arm_name == name])[0]
-
-
-def collect_counts(state: State) -> str:
-    """Collect the counts of a group's people as the table that `merilo study import` reads."""
-    return people_counts(state.study, count_people(state, ServerClock().now()))
+        return State.of(next(group for group in studies if group.arm_name == name), journal)
 
 
 def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from merilo.errors import UsageError
+from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.people.simulation import (
     CAREFUL,
@@ -32,7 +32,6 @@ from merilo.people.simulation import (
 )
 from merilo.site import annotator_steps as steps
 from merilo.site.annotator_steps import SentAnswer, ShownTask, return_overdue
-from merilo.site.author_actions import register
 from merilo.site.journal import Journal, database_url
 from merilo.site.people_access import NewPeople, admit_from_platform
 from merilo.site.served_study import load_study
@@ -194,8 +193,8 @@ class SimulatedCrowd:
             item = replace(self._items[shown.number], difficulty=0.0)  # nobody hurries, and there is feedback
             yield simulated_seconds(character.training, random)
             answer = simulated_answer(item, character.training, random)
-            steps.answer_training(
-                self._state, person, SentAnswer(number=shown.number, answer=answer), self._now
+            steps.save_answers(
+                self._state, person, [SentAnswer(number=shown.number, answer=answer)], self._now
             )
 
 
@@ -268,7 +267,7 @@ def collect_from_simulated_people(
         difficulty: returns the difficulty of an item, from 0 to 1.
 
     Raises:
-        InputError: the study is not frozen.
+        DataError: the study is not frozen, or another process writes to its database.
     """
     folder = open_study(study)
     name, _ = folder.arm(None)
@@ -281,9 +280,9 @@ def collect_from_simulated_people(
     journal = Journal(database_url(folder.path, None))
     try:
         if not journal.take():
-            raise UsageError("another process writes to this study's database: end it first")
+            raise DataError("another process writes to this study's database: end it first")
         state = State.of(loaded, journal)
-        register([state], 0)
+        state.begin(0)
         crowd = SimulatedCrowd(state, items, seed)
         crowd.answer_everything()
         journal.append(state.unwritten())

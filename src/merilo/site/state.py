@@ -17,8 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from merilo.errors import DataError
 from merilo.files import collecting_later
 from merilo.site.journal import Event, Journal, LogEntry
-from merilo.site.served_study import ServedStudy
-from merilo.site.task_rules import RANKS
+from merilo.site.served_study import RANKS, ServedStudy
 
 #: What a person does next.
 #:
@@ -223,15 +222,29 @@ class State:
         """Read the state of a study from the log.
 
         Raises:
-            DataError: the log is damaged: its events are none of this study, or contradict each other.
+            DataError: the log is damaged: its events are none of this study, or contradict each other. Or it holds
+                the study with other items or rules.
         """
         try:
-            return cls(study, journal.events(study.key))
+            state = cls(study, journal.events(study.key))
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error}"[:200]
             raise DataError(
                 f"is damaged (an event cannot be: {what}): restore a backup", file=journal.name
             ) from error
+        if state.content not in {"", study.content}:
+            raise DataError(
+                "the database holds this study with other items, overlap, time limit or controls: "
+                "use another database, or restore the study",
+                file=study.folder.path,
+            )
+        return state
+
+    def begin(self, now: int) -> None:
+        """Record the beginning of a new study, with the hash of its items and rules."""
+        if not self.content:
+            study = self.study
+            self.record(now, "began", content=study.content, title=study.title, arm=study.arm_name)
 
     def copy(self) -> State:
         """Return a copy that another thread may read while this state goes on."""

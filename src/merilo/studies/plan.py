@@ -53,6 +53,11 @@ PEOPLE_FILE: Final = "people.txt"
 FROZEN_FILE: Final = "frozen.json"
 INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
+#: Minutes after which the tasks of a page on Merilo's own site go to others.
+LEASE_MINUTES: Final = 30
+#: Control items that a person answers there before they can be stopped.
+STOP_AFTER: Final = 5
+
 ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
 Audience: TypeAlias = Literal["basic", "expert"]
 

@@ -28,6 +28,7 @@ from merilo.studies.known_answers import compare_controls, telling_shares
 from merilo.studies.plan import (
     CONTROLS_FILE,
     ITEMS_FILE,
+    LEASE_MINUTES,
     STUDY_FILE,
     TRAINING_FILE,
     WEIGHTS_FILE,
@@ -52,9 +53,6 @@ from merilo.studies.study_folder import (
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
 from merilo.wording import choices, counted_noun, listed
-
-#: Minutes after which the tasks of a page on Merilo's own site go to others.
-LEASE_MINUTES: Final = 30
 
 #: A fault of a key of the plan (the key and what is wrong), a fault of another file, or a warning.
 Finding: TypeAlias = tuple[str, str] | MeriloError | str
