@@ -119,19 +119,14 @@ Likelihoods = Literal["right", "shifted", "shifted back", "missing", "positive",
 class ScriptedServer:
     """The server; a context manager, and its `url` ends in /v1."""
 
-    def __init__(
-        self, script: Script = (Answers(),), likelihoods: Likelihoods = "right", context: int | None = None
-    ) -> None:
+    def __init__(self, script: Script = (Answers(),), likelihoods: Likelihoods = "right") -> None:
         self._script = script
         self._likelihoods = likelihoods
-        self._context = context
         self._stopped = asyncio.Event()
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.asked: list[Asked] = []
-        self.at_once = 0
-        self.most_at_once = 0
         self.port = 0
 
     @property
@@ -185,12 +180,7 @@ class ScriptedServer:
             request.rel_url.raw_query_string,
         )
         self.asked.append(asked)
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        try:
-            return await self._act(asked, request)
-        finally:
-            self.at_once -= 1
+        return await self._act(asked, request)
 
     async def _act(self, asked: Asked, request: web.Request) -> web.StreamResponse:
         act = self._next(asked)
@@ -212,30 +202,12 @@ class ScriptedServer:
             return response
         if act.seconds:
             await asyncio.sleep(act.seconds)
-        too_long = self._too_long(asked)
-        if too_long is not None:
-            return web.json_response(error_body(too_long), status=too_long.status)
         return web.json_response(self._body(asked, act))
 
     def _next(self, asked: Asked) -> Act:
         if callable(self._script):
             return self._script(asked)
         return self._script[min(asked.number, len(self._script)) - 1]
-
-    def _too_long(self, asked: Asked) -> Fails | None:
-        count = len(tokens_of(asked.text))
-        if self._context is None or count <= self._context:
-            return None
-        if asked.path == MESSAGES:
-            return Fails(
-                400, f"prompt is too long: {count} tokens > {self._context} maximum", "invalid_request_error"
-            )
-        return Fails(
-            400,
-            f"This model's maximum context length is {self._context} tokens. However, your messages resulted in {count} "
-            "tokens. Please reduce the length of the messages.",
-            "context_length_exceeded",
-        )
 
     def _body(self, asked: Asked, act: Answers) -> dict[str, Any]:
         if asked.path == CHAT:
@@ -246,29 +218,21 @@ class ScriptedServer:
 
 
 def error_body(act: Fails) -> dict[str, Any]:
-    return {
-        "type": "error",
-        "error": {
-            "message": act.message,
-            "type": act.code or "server_error",
-            "param": None,
-            "code": act.code,
-        },
-    }
+    error = {"message": act.message, "type": act.code or "server_error", "param": None, "code": act.code}
+    return {"type": "error", "error": error}
 
 
-def _openai_usage(usage: tuple[int, int, int] | None) -> dict[str, Any]:
-    if usage is None:
-        return {}
-    prompt, completion, thought = usage
-    return {
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
+def _openai_body(
+    name: str, kind: str, choice: dict[str, Any], usage: tuple[int, int, int] | None
+) -> dict[str, Any]:
+    body = {"id": name, "object": kind, "created": 1_767_225_600, "model": DATED, "choices": [choice]}
+    if usage is not None:
+        prompt, completion, thought = usage
+        body["usage"] = {
+            "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
             "completion_tokens_details": {"reasoning_tokens": thought},
-        }
-    }
+        }  # fmt: skip
+    return body
 
 
 def chat_body(act: Answers, number: str) -> dict[str, Any]:
@@ -276,16 +240,8 @@ def chat_body(act: Answers, number: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": act.text, "refusal": act.refusal}
     if act.thought is not None:
         message["reasoning_content"] = act.thought
-    return {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": 1_767_225_600,
-        "model": DATED,
-        "choices": [
-            {"index": 0, "message": message, "finish_reason": act.finish or "stop", "logprobs": None}
-        ],
-        **_openai_usage(act.usage),
-    }
+    choice = {"index": 0, "message": message, "finish_reason": act.finish or "stop", "logprobs": None}
+    return _openai_body(f"chatcmpl-{number}", "chat.completion", choice, act.usage)
 
 
 def messages_body(act: Answers, number: str) -> dict[str, Any]:
@@ -296,14 +252,9 @@ def messages_body(act: Answers, number: str) -> dict[str, Any]:
     if act.text is not None:
         content.append({"type": "text", "text": act.text})
     body: dict[str, Any] = {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": DATED,
-        "content": content,
-        "stop_reason": act.finish or "end_turn",
-        "stop_sequence": None,
-    }
+        "id": f"msg_{number}", "type": "message", "role": "assistant", "model": DATED, "content": content,
+        "stop_reason": act.finish or "end_turn", "stop_sequence": None,
+    }  # fmt: skip
     if act.usage is not None:
         body["usage"] = {"input_tokens": act.usage[0], "output_tokens": act.usage[1]}
     return body
@@ -345,15 +296,9 @@ def true_loglikelihood(context: str, continuation: str) -> float:
 
 def _shown(tokens: list[str], likelihoods: Likelihoods) -> list[float | None]:
     values: list[float | None] = [None, *(token_logprob(before, token) for before, token in pairwise(tokens))]
-    if likelihoods == "shifted":
-        return [*values[1:], None]
-    if likelihoods == "shifted back":
-        return [None, *values[:-1]]
-    if likelihoods == "positive":
-        return [None if value is None else -value for value in values]
-    if likelihoods == "constant":
-        return [None if value is None else -1.5 for value in values]
-    return values
+    if likelihoods in ("positive", "constant"):
+        return [value and (-value if likelihoods == "positive" else -1.5) for value in values]
+    return {"shifted": [*values[1:], None], "shifted back": [None, *values[:-1]]}.get(likelihoods, values)
 
 
 def completion_body(act: Answers, asked: Asked, likelihoods: Likelihoods) -> dict[str, Any]:
@@ -376,31 +321,19 @@ def completion_body(act: Answers, asked: Asked, likelihoods: Likelihoods) -> dic
         "logprobs": None,
     }
     if asked.body.get("logprobs") is not None and likelihoods != "missing":
-        offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
         every = tokens if echo else [prompt, *tokens]
-        values = _shown(every, likelihoods)
-        values = values if echo else values[1:]
+        values = _shown(every, likelihoods)[not echo :]
+        best = [best_token(before) for before in ["", *every]]
         tops = [
-            None
-            if value is None
-            else {token: value, best_token(before): token_logprob(before, best_token(before))}
-            for before, token, value in zip(["", *every], tokens, values, strict=False)
+            value and {token: value, other: token_logprob(before, other)}
+            for before, token, value, other in zip(["", *every], tokens, values, best, strict=False)
         ]
         choice["logprobs"] = {
-            "tokens": tokens,
-            "token_logprobs": values,
-            "top_logprobs": tops,
-            "text_offset": offsets,
-        }
+            "tokens": tokens, "token_logprobs": values, "top_logprobs": tops,
+            "text_offset": [sum(map(len, tokens[:place])) for place in range(len(tokens))],
+        }  # fmt: skip
     usage = None if act.usage is None else (len(tokens_of(prompt)), len(generated), 0)
-    return {
-        "id": f"cmpl-{asked.number}",
-        "object": "text_completion",
-        "created": 1_767_225_600,
-        "model": DATED,
-        "choices": [choice],
-        **_openai_usage(usage),
-    }
+    return _openai_body(f"cmpl-{asked.number}", "text_completion", choice, usage)
 
 
 def half_a_line() -> Raw:

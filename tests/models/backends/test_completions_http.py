@@ -12,6 +12,7 @@ from scripted_server import (
     MODEL,
     Answers,
     Asked,
+    Fails,
     Raw,
     ScriptedServer,
     completion_body,
@@ -111,7 +112,8 @@ def test_log_probabilities_that_cannot_be_read_are_a_failed_reply(
 
 
 def test_a_context_too_long_for_the_server_is_named(words: str) -> None:
-    with ScriptedServer(context=3) as server:
+    told = "This model's maximum context length is 3 tokens. However, your messages resulted in 7 tokens."
+    with ScriptedServer([Fails(400, told, "context_length_exceeded")]) as server:
         reply = scored(server, words)
     assert reply.finish == "too_long"
     assert "maximum context length is 3 tokens" in str(reply.error)
