@@ -35,7 +35,7 @@ LEVELS = {
     "items": 3,
     "estimate": 3.2,
     "records": 3,
-    "participation": 3,
+    "participation": 3.1,
     "strict_json": 2,
     "strict_yaml": 2,
     "files": 1,

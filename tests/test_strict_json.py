@@ -36,11 +36,6 @@ def test_any_text_is_json_or_refused_with_a_sentence(text: str) -> None:
         parse_json(text, file="f")
 
 
-@given(JSON)
-def test_results_are_written_as_the_standard_library_writes_them(value: Json) -> None:
-    assert indented(value) == json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_what_json_cannot_say_is_not_written(number: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):

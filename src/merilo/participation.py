@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from pydantic import NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import Field, NonNegativeInt
 
-from merilo.errors import InputError, fault_text
-from merilo.strict_json import Json
+from merilo.records import Record
 from merilo.text import Given, Language, Text, joined
 
 #: Fewer people than this are not counted on their own: the count could tell who they are.
@@ -31,16 +28,14 @@ _STEPS: Final[Mapping[str, Text]] = {
 _LISTED: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class OptionCount:
+class OptionCount(Record):
     """How many people chose an option."""
 
     answer: dict[Language, str]
     people: int
 
 
-@dataclass(frozen=True, slots=True)
-class PersonalCounts:
+class PersonalCounts(Record):
     """What people said to one question about themselves.
 
     Attributes:
@@ -93,12 +88,13 @@ class PersonalWords:
         other = sum(n for n in chosen.values() if n < FEWEST)
         while 0 < other < FEWEST and counts:
             other += counts.pop(min(counts, key=lambda place: (counts[place], place)))
-        options = tuple(OptionCount(self.options[place], n) for place, n in counts.items())
-        return PersonalCounts(self.name, self.question, options, other, declined)
+        options = tuple(OptionCount(answer=self.options[place], people=n) for place, n in counts.items())
+        return PersonalCounts(
+            name=self.name, question=self.question, options=options, other=other, declined=declined
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Participation:
+class Participation(Record):
     """What became of the people who opened a study.
 
     Attributes:
@@ -123,8 +119,8 @@ class Participation:
     excluded: NonNegativeInt = 0
     finished: NonNegativeInt = 0
     under_way: NonNegativeInt = 0
-    left: dict[str, NonNegativeInt] = field(default_factory=dict)
-    left_after: dict[NonNegativeInt, NonNegativeInt] = field(default_factory=dict)
+    left: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    left_after: dict[NonNegativeInt, NonNegativeInt] = Field(default_factory=dict)
     personal: tuple[PersonalCounts, ...] = ()
 
     @property
@@ -186,29 +182,6 @@ class Participation:
         return Text(
             "median {middle:g} ({least:,} to {most:,})", middle=median(tasks), least=tasks[0], most=tasks[-1]
         )
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the counts as JSON; `of_json` reads them."""
-        content: dict[str, Json] = _adapter().dump_python(self, mode="json")
-        return content
-
-    @staticmethod
-    def of_json(content: Json, file: Path) -> Participation:
-        """Return the counts that JSON holds.
-
-        Raises:
-            InputError: they are no such counts; the message names the first fault.
-        """
-        try:
-            return _adapter().validate_python(content)
-        except ValidationError as error:
-            (first, *_) = error.errors(include_url=False)
-            raise InputError(fault_text(first), file=file, field=".".join(map(str, first["loc"]))) from error
-
-
-@cache
-def _adapter() -> TypeAdapter[Participation]:
-    return TypeAdapter(Participation)
 
 
 def _share(part: int, whole: int) -> Text:

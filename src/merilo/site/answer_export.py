@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
@@ -289,8 +289,9 @@ def participation(people: Iterable[Person], now: int) -> Participation:
             left[person.stage] += 1
             if person.stage == "working":
                 after[len(person.seconds)] += 1
+    ends = {name: counts[name] for name in ("came", "agreed", *_ENDS.values(), "under_way")}
     return Participation(
-        **counts, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
+        **ends, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
     )
 
 
@@ -314,7 +315,7 @@ def count_people(state: State, now: int) -> Participation:
             else:
                 chosen[question][answer] += 1
     personal = tuple(words.counted(chosen[words.name], declined[words.name]) for words in asked)
-    return replace(came, personal=personal)
+    return came.model_copy(update={"personal": personal})
 
 
 def people_counts(state: State, now: int) -> str:
