@@ -109,16 +109,12 @@ def computed(drawn: Study, crowd: Crowd) -> Baseline:
 def influences(made: Baseline) -> list[tuple[float, Influence]] | None:
     """Return the values and the influences of the consensus and of one person on the accuracy."""
     evidence = made.evidence
-    scorer, votes, consensus = evidence.scorer, evidence.pool.votes, evidence.decided.consensus
-    if scorer is None or made.whole_dataset or evidence.clusters or evidence.declaration.metrics[0] != "acc":
+    people = evidence.crowd
+    if people is None or made.whole_dataset or evidence.clusters or evidence.declaration.metrics[0] != "acc":
         return None
-    (part,), _ = scorer.parts()
-    pairs = scorer.pairs(votes, consensus)
-    crowd = influence_of(
-        votes, needed_when_redecided(evidence.pool, made.settings), scorer, part, consensus, pairs=pairs
-    )
-    worth = scorer.worth(part, pairs, pairs.chosen(consensus))
-    person = person_influence(votes, worth.answer[pairs.pair_of_vote])
+    (part,), _ = people.parts()
+    crowd = influence_of(people, part, needed_when_redecided(people, made.settings))
+    person = person_influence(*people.by_person(part, people.of_part(part)))
     if crowd is None or len(crowd.items) != len(person[1].items):
         return None
     return [(made.metrics["acc"].value or 0.0, crowd), person]

@@ -128,15 +128,15 @@ class _Side:
     def __init__(self, evidence: Evidence, votes: Votes, score: FloatArray) -> None:
         self.evidence, self.votes, self.score = evidence, votes, score
         keys = _item_keys(evidence)
-        self.number = {
-            keys[int(number)]: code
-            for code, number in enumerate(evidence.pool.everyone.items.to_list())
-            if (votes.item == code).any()
+        items = evidence.crowd.items if evidence.crowd else ()
+        #: Key of an answered item -> its number and its code in the votes.
+        self.items = {
+            keys[int(items[code].id)]: (int(items[code].id), code) for code in np.unique(votes.item).tolist()
         }
 
     def on(self, keys: list[str], clusters: IntArray | None) -> tuple[Votes, FloatArray]:
         """Return the votes on some items, numbered in this order, and their points."""
-        codes = [self.number[key] for key in keys]
+        codes = [self.items[key][1] for key in keys]
         votes = replace(self.votes.on(codes), cluster=clusters)
         return votes, self.score[np.isin(self.votes.item, codes)]
 
@@ -155,12 +155,11 @@ def _apart(name: str, first: _Side, second: _Side) -> list[Estimate]:
     names = {"consensus": f"{name}: {metric}", "person": f"{name}: {metric} of one person"}
     if first.evidence.programs:
         del names["consensus"]
-    common = [key for key in first.number if key in second.number]
+    common = [key for key in first.items if key in second.items]
     if not common:
         return [Estimate(name=label, reason="the two arms have no common item") for label in names.values()]
     known = first.evidence.clusters
-    numbers = first.evidence.pool.everyone.items
-    clusters = known.codes([int(numbers[first.number[key]]) for key in common]) if known else None
+    clusters = known.codes([first.items[key][0] for key in common]) if known else None
     sides = [side.on(common, clusters) for side in (first, second)]
     masks = as_many_each(sides[0][0], sides[1][0])
     few = [(votes.where(mask), score[mask]) for (votes, score), mask in zip(sides, masks, strict=True)]

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field, PrivateAttr
 
 from merilo.baselines.arms import PEOPLE, arm_differences
-from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.crowd import Crowd
 from merilo.baselines.findings import SIMULATED
 from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pool_items import ItemClusters
@@ -241,7 +241,7 @@ class Evidence(Cleaned):
         pool: all votes of the pool, and which of them count.
         decided: the consensus.
         consensus: the consensus as a table, one row per item; see `baseline_tables.COLUMNS`.
-        scorer: scores a consensus of this study; `None` without gold.
+        crowd: the answers and the consensus as they are scored; `None` without gold.
         controls: the control items with their answers; see `controls.control_items`.
         cost: money and time.
         doubtful: the doubtful items, see `baseline_tables.doubtful_items`; `None` if they were not checked.
@@ -254,7 +254,7 @@ class Evidence(Cleaned):
     pool: PoolVotes
     decided: Decided
     consensus: pl.DataFrame
-    scorer: ConsensusScorer | None
+    crowd: Crowd | None
     controls: tuple[ControlItem, ...]
     cost: Cost
     doubtful: pl.DataFrame | None = None

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from merilo.baselines.baseline import Baseline, Cleaned, Doubts, Evidence
-from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.crowd import crowd_of
+from merilo.baselines.crowd import Crowd, crowd_of
 from merilo.datasets.rendering import render
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.decision import PoolVotes, passed_shares
@@ -65,7 +64,7 @@ def shown_fields(consensus: pl.DataFrame) -> list[str]:
 
 
 def consensus_table(
-    answers: Cleaned, pool: PoolVotes, consensus: Consensus, scorer: ConsensusScorer | None
+    answers: Cleaned, pool: PoolVotes, consensus: Consensus, crowd: Crowd | None
 ) -> pl.DataFrame:
     """Build the table of the consensus, with the points of each label.
 
@@ -74,9 +73,7 @@ def consensus_table(
         gets the prefix `input_`.
     """
     items, gold, encoding, tally = answers.items, answers.gold, pool.everyone, pool.votes.tally()
-    earned = scorer.share_earned(consensus) if scorer else {}
-    if scorer and scorer.dataset.judged:
-        earned = passed_shares(pool)
+    earned = _earned(crowd, pool)
     fit = consensus.fit
     difficulty = (
         fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
@@ -127,6 +124,18 @@ def consensus_table(
         .with_columns((pl.col("points") >= 1).alias("correct"))
         .select(*COLUMNS[:2], *shown.values(), *COLUMNS[2:])
     )
+
+
+def _earned(crowd: Crowd | None, pool: PoolVotes) -> dict[int | str, float]:
+    """Return the points of the consensus on each item, from 0 to 1; empty if no metric scores single items."""
+    if crowd is None or crowd.declaration.answer.kind == "criteria":
+        return {}
+    if crowd.declaration.judged:
+        return passed_shares(pool)
+    decided = crowd.answers
+    answered = [item for item in crowd.items if item.id in decided]
+    earned = crowd.points(answered, [str(decided[item.id]) for item in answered])
+    return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
 
 
 #: With more answers than this, gold answers are not checked.
@@ -387,13 +396,13 @@ def _questions(evidence: Evidence) -> pl.DataFrame:
 
 def _points(evidence: Evidence, table: pl.DataFrame) -> pl.Series:
     """Return the points of every answer that counts; null where the item has no gold or no metric scores it alone."""
-    scorer, answered = evidence.scorer, pl.col("answer").is_not_null() | (pl.col("kind") == "model")
-    if scorer is None or evidence.declaration.answer.kind in {"criteria", "program"}:
+    crowd, answered = evidence.crowd, pl.col("answer").is_not_null() | (pl.col("kind") == "model")
+    if crowd is None or evidence.declaration.answer.kind in {"criteria", "program"}:
         return pl.Series("points", [None] * table.height, dtype=pl.Float64)
-    items = {int(item.id): item for item in scorer.items}
+    items = {int(item.id): item for item in crowd.items}
     scored = (pl.col("became").fill_null("") != "control") & answered & pl.col("item").is_in([*items])
     columns = table.select(pl.when(scored).then("item").alias("item"), pl.col("answer").fill_null(""))
     pairs = columns.drop_nulls("item").unique(maintain_order=True)
-    earned = scorer.points([items[number] for number in pairs["item"]], pairs["answer"].to_list())
+    earned = crowd.points([items[number] for number in pairs["item"]], pairs["answer"].to_list())
     points = pairs.with_columns(pl.Series("points", earned, dtype=pl.Float64))
     return columns.join(points, on=["item", "answer"], how="left", maintain_order="left")["points"]

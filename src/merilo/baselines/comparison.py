@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.estimates import by_majority_alone
@@ -19,10 +18,9 @@ from merilo.baselines.model_answers import Samples, by_criterion, dataset_key
 from merilo.baselines.row import Beside, Margin, Row, Verdict
 from merilo.errors import DataError, UsageError, argument
 from merilo.estimate import Estimate
-from merilo.metrics.scoring import Part
-from merilo.metrics.worth import Worth, worth
 from merilo.models.reply_answers import refuse_unreadable
-from merilo.people.influence import consensus_influence, person_influence
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.influence import person_influence
 from merilo.records import rounded
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Crossed, Influence, apart, crossed, holm, of_mean, student_quantile
@@ -127,7 +125,7 @@ def _pairs(people: Crowd, first: Samples, model: Samples, *, force: bool) -> Ite
     if not programs:
         # In an exam, a question without consensus counts as blank, because every question of a variant is scored.
         whole = common.scored.counted is not None
-        decided = [at for at, label in enumerate(common.consensus) if whole or label is not None]
+        decided = [at for at, label in enumerate(common.consensus.tolist()) if whole or label != NO_LABEL]
         if not decided:
             raise DataError(f"none of the {len(places)} items has a consensus", file=people.folder)
         agreed = common.on(decided)
@@ -277,22 +275,14 @@ def left_out(people: Crowd, model: Samples) -> tuple[list[str], list[str]]:
     return without, [name for name in model.answers if name not in own]
 
 
-def contributions(people: Crowd, place: Sequence[int], answers: Sequence[str], weight: FloatArray) -> Worth:
-    """Return what answers contribute to the metric: the items' places, the answers and their weights, shape (n,)."""
-    part = Part(people.metric, people.scored, tuple(range(len(people.names))))
-    places = np.asarray(place, dtype=np.int64)
-    return worth(people.declaration, part, people.items, place=places, answers=answers, weight=weight)
-
-
 def _of_model(people: Crowd, model: Samples) -> _Scored:
     """Return the mean over a model's answers to each item."""
     by_item = [model.answers[name] for name in people.names]
     samples = np.array([len(answers) for answers in by_item])
     place = np.repeat(np.arange(len(by_item)), samples)
     weight = np.repeat(1 / samples, samples)
-    contributed = contributions(
-        people, place.tolist(), [answer for answers in by_item for answer in answers], weight
-    )
+    texts = [answer for answers in by_item for answer in answers]
+    contributed = people.worth(people.whole, place, texts, weight)
     scores: FloatArray = np.bincount(place, contributed.answer * weight).astype(np.float64)
     return _Scored(contributed.value, of_mean(scores)._replace(alike=contributed.alike), scores)
 
@@ -304,36 +294,19 @@ def metric_value(people: Crowd, model: Samples) -> float:
 
 def _of_consensus(people: Crowd) -> _Scored:
     """Return the consensus of the people, which all items have."""
-    votes, n = people.votes, len(people.names)
-    place, texts, of_vote = distinct_answers(people)
-    labels = [label or "" for label in people.consensus]
-    weight = np.repeat([0.0, 1.0], [len(place), n])
-    contributed = contributions(people, [*place, *range(n)], [*texts, *labels], weight)
     alone = people.baseline is not None and by_majority_alone(people.baseline.settings)
-    needed = people.needed if alone else 0
-    decided = consensus_influence(votes, contributed.answer[of_vote], contributed.unseen, min_votes=needed)
-    scores = contributed.answer[len(place) :]
-    influence = of_mean(scores)._replace(alike=contributed.alike)
-    if decided is not None:
-        influence = decided[1]._replace(items=influence.items, alike=contributed.alike)
-    return _Scored(contributed.value, influence, scores)
+    decided = people.by_consensus(people.whole, people.needed if alone else 0, blank=True)
+    influence = of_mean(decided.scores)._replace(alike=decided.alike)
+    if decided.influence is not None:
+        influence = decided.influence._replace(items=influence.items, alike=decided.alike)
+    return _Scored(decided.value, influence, decided.scores)
 
 
 def _of_person(people: Crowd) -> _Scored:
     """Return one answer drawn for every item, all of which have answers."""
-    place, texts, of_vote = distinct_answers(people)
-    points = contributions(people, place, texts, np.ones(len(place))).answer[of_vote]
-    value, influence = person_influence(people.votes, points, bounds=people.scored.bounds)
+    votes, points = people.by_person(people.whole, np.ones(len(people.votes), dtype=np.bool_))
+    value, influence = person_influence(votes, points, bounds=people.scored.bounds)
     return _Scored(value, influence, influence.items * len(people.names) + value)
-
-
-def distinct_answers(people: Crowd) -> tuple[list[int], list[str], NDArray[np.int64]]:
-    """Return the distinct answers to items, as the items' places and texts, and which one each vote is."""
-    width = max(people.votes.labels, 1)
-    cells = people.votes.item.astype(np.int64) * width + people.votes.label
-    distinct, of_vote = np.unique(cells, return_inverse=True)
-    place, label = np.divmod(distinct, width)
-    return place.tolist(), [people.labels[code] for code in label.tolist()], of_vote
 
 
 def _clustered(people: Crowd, influence: Influence) -> Influence:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
+from merilo.baselines.crowd import Crowd
 from merilo.baselines.pool_items import column_of, field_tables, unknown_field
 from merilo.errors import UsageError, argument
 from merilo.estimate import Estimate
@@ -20,12 +20,10 @@ from merilo.items import Item
 from merilo.metrics.metric import Score
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
 from merilo.metrics.scoring import Part
-from merilo.metrics.worth import Worth
-from merilo.people.aggregation import Consensus
 from merilo.people.agreement import alpha_estimate, on_scale
 from merilo.people.decision import PoolVotes, counts_of, verdicts
 from merilo.people.gold import Gold, GoldRecord
-from merilo.people.influence import by_cluster, consensus_influence, drawn_answer, person_influence
+from merilo.people.influence import by_cluster, person_influence
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -70,134 +68,87 @@ def not_computed(reasons: Mapping[str, str]) -> dict[str, Estimate]:
     return {name: Estimate(name=name, value=None, n=0, reason=why) for name, why in reasons.items()}
 
 
-def needed_when_redecided(pool: PoolVotes, settings: Settings) -> Needed:
+def needed_when_redecided(crowd: Crowd, settings: Settings) -> Needed:
     """Return the votes that a consensus needs where items are decided again for an answer's influence.
 
     Skills and models of annotators do not weigh votes there: most votes decide, and tied labels share the item. With
     the weights of one study intervals were too narrow where ties are many, because another study has other weights.
     """
-    return pool.needed(settings.min_votes) if by_majority_alone(settings) else 0
+    return crowd.needed if by_majority_alone(settings) else 0
 
 
-def estimate_metrics(evidence: Evidence, scorer: ConsensusScorer) -> Estimates:
+def estimate_metrics(evidence: Evidence, crowd: Crowd) -> Estimates:
     """Estimate every metric of a study with gold answers: that of `merilo.metrics.scoring.score` on the consensus."""
-    pool, decided, settings = evidence.pool, evidence.decided, evidence.settings
-    scored, needed = scorer.scores(decided.consensus), needed_when_redecided(pool, settings)
-    main, extra = (
-        consensus_estimates(pool.votes, needed, scorer, decided.consensus, scores)
-        for scores in (scored.main, scored.extra)
-    )
+    settings, scored = evidence.settings, crowd.scores()
+    needed = needed_when_redecided(crowd, settings)
+    main, extra = (consensus_estimates(crowd, needed, scores) for scores in (scored.main, scored.extra))
     alone: dict[str, Estimate] = {}
     if not by_majority_alone(settings):
-        majority, scores = pool.needed(settings.min_votes), scorer.scores(decided.majority).all()
-        alone = consensus_estimates(pool.votes, majority, scorer, decided.majority, scores)
-    parts, more = scorer.parts()
+        majority = crowd.decided_as(evidence.decided.majority)
+        alone = consensus_estimates(majority, majority.needed, majority.scores().all())
+    parts, more = crowd.parts()
     headline = next(iter((*parts, *more)), None)
-    single = None if headline is None else person_estimate(pool.votes, scorer, headline)
+    single = None if headline is None else person_estimate(crowd, headline)
     return Estimates({**main, **extra, **not_computed(scored.missing)}, alone, single)
 
 
-def consensus_estimates(
-    votes: Votes, needed: Needed, scorer: ConsensusScorer, consensus: Consensus, scores: Mapping[str, Score]
-) -> dict[str, Estimate]:
-    """Return estimates of metrics of a consensus on the scorer's items, which may be some of the study's.
+def consensus_estimates(crowd: Crowd, needed: Needed, scores: Mapping[str, Score]) -> dict[str, Estimate]:
+    """Return estimates of metrics of the consensus.
 
     Args:
-        votes: the answers that count.
+        crowd: the answers and the consensus.
         needed: the votes that a consensus needs.
-        scorer: the scorer.
-        consensus: the consensus.
         scores: the metrics of the consensus by name.
     """
-    votes = votes.where(np.isin(votes.item, scorer.codes))
-    pairs = scorer.pairs(votes, consensus)
-    parts = {part.name: part for named in scorer.parts() for part in named}
+    parts = {part.name: part for named in crowd.parts() for part in named}
     estimates = {}
     for name, score in scores.items():
-        if part := parts.get(name):
-            influence = influence_of(votes, needed, scorer, part, consensus, pairs=pairs)
-        if part and influence:
-            estimates[name] = crossed(score.value, influence, part.bounds).estimate(name, score.n)
+        influence = influence_of(crowd, parts[name], needed) if name in parts else None
+        if influence:
+            bounds = parts[name].bounds
+            estimates[name] = crossed(score.value, influence, bounds).estimate(name, score.n)
         else:
             estimates[name] = Estimate(name=name, value=score.value, n=score.n, reason=NOT_OF_ITEMS)
     return estimates
 
 
-def influence_of(
-    votes: Votes, needed: Needed, scorer: ConsensusScorer, part: Part, consensus: Consensus, *, pairs: Pairs
-) -> Influence | None:
-    """Compute the influences on a metric of the consensus; `None` if no item has one. Arguments as for `redecided`."""
-    again = redecided(votes, needed, scorer, part, consensus, pairs=pairs)
-    if again is None:
+def influence_of(crowd: Crowd, part: Part, needed: Needed) -> Influence | None:
+    """Compute the influences on a metric of the consensus; `None` if no item has one."""
+    decided = crowd.by_consensus(part, needed)
+    if decided.influence is None:
         return None
-    worth, influence = again
-    influence = influence if part.is_mean else influence._replace(alike=worth.alike)
-    return by_cluster(influence, votes.where(pairs.votes_of(part)))
+    influence = decided.influence if part.is_mean else decided.influence._replace(alike=decided.alike)
+    return by_cluster(influence, decided.votes)
 
 
-def redecided(
-    votes: Votes,
-    needed: Needed,
-    scorer: ConsensusScorer,
-    part: Part,
-    consensus: Consensus,
-    *,
-    pairs: Pairs,
-    share: FloatArray | None = None,
-) -> tuple[Worth, Influence] | None:
-    """Return what answers contribute to a metric of the consensus, and their influence; `None` if no item has one.
-
-    Args:
-        votes: the answers.
-        needed: the votes that a consensus needs.
-        scorer: scores a consensus.
-        part: the metric and its items.
-        consensus: the consensus.
-        pairs: the pairs of items and answers of the votes and the consensus.
-        share: shape (items,), the weight of each item; equal by default.
-    """
-    inside, chosen = pairs.votes_of(part), pairs.chosen(consensus)
-    if share is not None:
-        chosen = chosen * share[scorer.codes[pairs.place]]
-    worth = scorer.worth(part, pairs, chosen)
-    unseen = np.zeros(votes.items)
-    unseen[scorer.codes] = worth.unseen
-    earned = worth.answer[pairs.pair_of_vote[inside]]
-    again = consensus_influence(votes.where(inside), earned, unseen, min_votes=needed, share=share)
-    return None if again is None else (worth, again[1])
-
-
-def person_estimate(all_votes: Votes, scorer: ConsensusScorer, part: Part) -> Estimate:
+def person_estimate(crowd: Crowd, part: Part) -> Estimate:
     """Estimate a metric of one person: the expected metric of one answer drawn at random for every item.
 
     For the exam, only annotators count who answered a whole variant.
     """
-    pairs = scorer.pairs(all_votes)
-    inside = pairs.votes_of(part)
+    inside = crowd.of_part(part)
     if part.metric.unit == "variant" and part.metric.name == part.name:
-        inside &= _whole_variants(all_votes, scorer, part)
+        inside &= _whole_variants(crowd, part)
         if not inside.any():
             return Estimate(name=part.name, reason=NO_WHOLE_VARIANT)
-    votes, pair = all_votes.where(inside), pairs.pair_of_vote[inside]
-    if not len(votes):
+    if not inside.any():
         return Estimate(name=part.name, reason=NO_ANSWERS)
-    items = len(np.unique(votes.item))
-    drawn: FloatArray = np.bincount(pair, drawn_answer(votes) * items, len(pairs)).astype(np.float64)
-    score = scorer.worth(part, pairs, drawn).answer[pair]
+    votes, score = crowd.by_person(part, inside)
     value, influence = person_influence(votes, score, bounds=part.bounds)
-    return crossed(value, by_cluster(influence, votes), part.bounds).estimate(part.name, items)
+    estimate = crossed(value, by_cluster(influence, votes), part.bounds)
+    return estimate.estimate(part.name, len(influence.items))
 
 
-def _whole_variants(votes: Votes, scorer: ConsensusScorer, part: Part) -> NDArray[np.bool_]:
+def _whole_variants(crowd: Crowd, part: Part) -> NDArray[np.bool_]:
     """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
-    rows = np.array(part.rows, dtype=np.int64)
-    names = [str(scorer.items[row].meta.get("variant")) for row in part.rows]
+    votes, rows = crowd.votes, list(part.rows)
+    if not rows:
+        return np.zeros(len(votes), dtype=np.bool_)
+    names = [str(crowd.items[row].meta.get("variant")) for row in rows]
     _, code, asked = np.unique(names, return_inverse=True, return_counts=True)
     of_item = np.full(votes.items, -1, dtype=np.int64)
-    of_item[scorer.codes[rows]] = code
+    of_item[rows] = code
     variant = of_item[votes.item]
-    if not rows.size:
-        return np.zeros(len(votes), dtype=np.bool_)
     sitting = votes.annotator.astype(np.int64) * (len(asked) + 1) + variant
     _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
     whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
@@ -239,11 +190,11 @@ def group_estimates(evidence: Evidence) -> tuple[Estimate, ...]:
 
 def _of_group(evidence: Evidence, numbers: Collection[int]) -> Iterator[Estimate]:
     """Generate the metrics of the items with these numbers, and their agreement."""
-    pool, consensus, settings = evidence.pool, evidence.decided.consensus, evidence.settings
-    if evidence.scorer:
-        within = evidence.scorer.on(numbers)
-        needed, scores = needed_when_redecided(pool, settings), within.main_scores(consensus)
-        yield from consensus_estimates(pool.votes, needed, within, consensus, scores).values()
+    pool, settings, crowd, wanted = evidence.pool, evidence.settings, evidence.crowd, set(numbers)
+    if crowd:
+        within = crowd.on([row for row, item in enumerate(crowd.items) if item.id in wanted])
+        needed = needed_when_redecided(within, settings)
+        yield from consensus_estimates(within, needed, within.main_scores()).values()
     votes, values = scaled_votes(pool, settings)
     inside = np.isin(pool.everyone.items.cast(pl.UInt32).to_numpy(), list(numbers))
     votes = votes.where(inside[votes.item])
@@ -297,7 +248,7 @@ def verdict_gold(responses: Responses) -> Gold:
     return Gold(answers, facts, items=items_of)
 
 
-def estimate_programs(pool: PoolVotes, scorer: ConsensusScorer) -> Estimates:
+def estimate_programs(crowd: Crowd) -> Estimates:
     """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
 
     Every program counts as a single answer (`person_influence`). For k above 1 an answer's score is the item's pass@k
@@ -308,14 +259,13 @@ def estimate_programs(pool: PoolVotes, scorer: ConsensusScorer) -> Estimates:
         W. Hoeffding (1948), A class of statistics with asymptotically normal distribution. Annals of
         Mathematical Statistics 19.
     """
-    declared = scorer.dataset.metrics
-    asked = np.isin(pool.votes.item, scorer.codes)
-    votes, right = pool.votes.where(asked), verdicts(pool)[asked]
+    declared, votes = crowd.declaration.metrics, crowd.votes
+    right = verdicts(votes, crowd.labels)
     if not len(votes):
         return Estimates(not_computed(dict.fromkeys(declared, "no program counts")), {})
     written, passed = counts_of(votes.item, votes.items, right)
     fewest = int(written[written > 0].min())
-    scored = scorer.dataset.answer.kind == "verdict"
+    scored = crowd.declaration.answer.kind == "verdict"
     scores = {
         ("acc" if scored else f"pass@{k}"): right
         if k == 1

@@ -55,7 +55,7 @@ def status_of(evidence: Evidence, findings: Iterable[Finding]) -> Status:
     """Return the status; with several, the first one of rejected, check the controls, no estimate.
 
     The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least
-    two, are suspect. Without a scorer there is no estimate.
+    two, are suspect. Without gold there is no estimate.
     """
     controls, excluded = evidence.controls, int(evidence.annotators["excluded"].sum())
     if any(finding.rejects for finding in findings):
@@ -64,7 +64,7 @@ def status_of(evidence: Evidence, findings: Iterable[Finding]) -> Status:
     suspects = sum(control.suspect for control in controls)
     if suspects >= untrusted or 0 < evidence.annotators.height * _UNTRUSTED_EXCLUSION <= excluded:
         return "check the controls"
-    return "accepted" if evidence.scorer else NO_ESTIMATE
+    return "accepted" if evidence.crowd else NO_ESTIMATE
 
 
 def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
@@ -320,10 +320,10 @@ def _without_gold(evidence: Evidence) -> Iterator[Finding]:
 
 def _variants(evidence: Evidence) -> Iterator[Finding]:
     """Name each incomplete variant of the exam with its missing tasks."""
-    scorer = evidence.scorer
-    if scorer is None or "grade_norm" not in scorer.dataset.metrics:
+    crowd = evidence.crowd
+    if crowd is None or "grade_norm" not in crowd.declaration.metrics:
         return
-    for variant, lacking in incomplete_variants(scorer.items).items():
+    for variant, lacking in incomplete_variants(crowd.items).items():
         yield Finding(code="incomplete_variant", sentence=_variant(str(variant), lacking))
 
 

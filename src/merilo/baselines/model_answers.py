@@ -248,11 +248,10 @@ def by_criterion(crowd: Crowd, models: Sequence[Samples]) -> dict[str, tuple[Cro
 
 def _part_of_people(crowd: Crowd, part: Part) -> Crowd:
     own = crowd.on(part.rows)
-    gold = tuple(gold_label(item, part.criterion) for item in own.items)
-    items = tuple(replace(item, outputs=label) for item, label in zip(own.items, gold, strict=True))
+    items = tuple(replace(item, outputs=gold_label(item, part.criterion)) for item in own.items)
     form = Answer(kind="choice", labels=crowd.declaration.answer.labels)
     declaration = replace(crowd.declaration, metrics=(part.metric.name,), answer=form, extra=part.name)
-    return replace(own, gold=gold, items=items, declaration=declaration)
+    return replace(own, items=items, declaration=declaration)
 
 
 def _part_of_model(model: Samples, crowd: Crowd, part: Part) -> Samples:

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.baseline import AnnotatorEchoes, ModelEchoes
-from merilo.baselines.comparison import distinct_answers
 from merilo.baselines.crowd import Crowd
 from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError, UsageError
-from merilo.metrics.worth import item_points
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import holm
 
@@ -58,9 +56,9 @@ def model_echoes(crowd: Crowd, model: Samples) -> ModelEchoes:
     if np.unique(votes.annotator).size < _FEWEST:
         raise DataError(f"fewer than {_FEWEST} annotators answered the model's items")
     answers = [Counter(model.answers[name]).most_common(1)[0][0] for name in crowd.names]
-    place, texts, of_vote = distinct_answers(crowd)
-    own = item_points(crowd.declaration, [crowd.items[at] for at in place], texts)[of_vote]
-    reached = item_points(crowd.declaration, crowd.items, answers)
+    place, texts, of_vote = crowd.distinct(votes)
+    own = crowd.points([crowd.items[at] for at in place.tolist()], texts)[of_vote]
+    reached = crowd.points(crowd.items, answers)
     if not np.isin(np.concatenate((own, reached)), (0.0, 1.0)).all():
         raise DataError("an answer earns a part of the points, so it is neither right nor wrong")
     missed = reached == 0

@@ -183,8 +183,8 @@ def counted_points(evidence: Evidence, *, scored: bool = False) -> tuple[Votes, 
         evidence: what the baseline rests on.
         scored: whether answers that were scored elsewhere have points, although no majority.
     """
-    scorer, pool = evidence.scorer, evidence.pool
-    if scorer is None:
+    crowd = evidence.crowd
+    if crowd is None:
         return Text("there are no gold answers, or people's answers are not scored against them")
     kind = evidence.declaration.answer.kind
     metric = metric_of(evidence.declaration.metrics[0], kind)
@@ -193,12 +193,6 @@ def counted_points(evidence: Evidence, *, scored: bool = False) -> tuple[Votes, 
         return Text(
             "the metric is not a mean of the points of single answers, of which several make a majority"
         )
-    main, _ = scorer.parts()
-    votes = pool.everyone.votes.where(pool.counted)
-    pairs = scorer.pairs(votes)
-    inside = pairs.votes_of(main[0])
-    worth = scorer.worth(main[0], pairs, np.ones(len(pairs)))
-    score = worth.answer[pairs.pair_of_vote[inside]]
-    return (
-        (votes.where(inside), score) if len(score) else Text("no answer that counts is to an item with gold")
-    )
+    main = crowd.parts()[0][0]
+    votes, score = crowd.by_person(main, crowd.of_part(main))
+    return (votes, score) if len(score) else Text("no answer that counts is to an item with gold")

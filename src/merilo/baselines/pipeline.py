@@ -29,12 +29,7 @@ from merilo.baselines.baseline import (
     ResponseCounts,
 )
 from merilo.baselines.baseline_tables import consensus_table, doubtful_items
-from merilo.baselines.consensus_scorer import (
-    consensus_scorer,
-    declared,
-    question_types,
-    without_scorer,
-)
+from merilo.baselines.crowd import scored_crowd
 from merilo.baselines.estimates import (
     Estimates,
     by_majority_alone,
@@ -51,7 +46,7 @@ from merilo.baselines.people_table import people_table
 from merilo.baselines.pool_items import field_tables, find_clusters, with_clusters
 from merilo.baselines.population import estimate_dataset
 from merilo.baselines.provenance import provenance
-from merilo.baselines.study_input import StudyInput
+from merilo.baselines.study_input import StudyInput, declared
 from merilo.datasets.declaration import Dataset, declaration_json, scored_elsewhere
 from merilo.errors import DataError, UsageError
 from merilo.estimate import Estimate
@@ -68,6 +63,7 @@ from merilo.people.decision import (
     with_parts,
     with_passed,
 )
+from merilo.people.gold import Gold
 from merilo.people.peers import agreement_with_others
 from merilo.people.signals import count_signals
 from merilo.people.spelling import same_answers, settle
@@ -85,11 +81,10 @@ def compute(study: StudyInput, settings: Settings) -> Baseline:
     """
     others = {name: compute(*arm) for name, arm in study.arms.items()}
     evidence = evidence_of(study, settings)
-    declaration, scorer, pool = evidence.declaration, evidence.scorer, evidence.pool
-    estimates = Estimates(not_computed(without_scorer(declaration, evidence.gold)), {})
-    if scorer:
-        judged = declaration.judged
-        estimates = estimate_programs(pool, scorer) if judged else estimate_metrics(evidence, scorer)
+    declaration, crowd = evidence.declaration, evidence.crowd
+    estimates = Estimates(not_computed(without_scores(declaration, evidence.gold)), {})
+    if crowd:
+        estimates = estimate_programs(crowd) if declaration.judged else estimate_metrics(evidence, crowd)
     findings = findings_of(evidence)
     table, doubts = doubtful_items(evidence) or (None, None)
     baseline = Baseline(
@@ -127,7 +122,8 @@ def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
     annotators = judge(answers, study, settings)
     pool = count_votes(answers, annotators, dataset, settings)
     decided = decide_items(pool, answers.items, dataset, settings)
-    scorer = consensus_scorer(dataset, pool, answers.gold)
+    needed = pool.needed(settings.min_votes)
+    crowd = scored_crowd(dataset, pool, answers.gold, decided.consensus, needed)
     return Evidence(
         **{part.name: getattr(answers, part.name) for part in fields(answers)},
         study=study,
@@ -136,8 +132,8 @@ def evidence_of(study: StudyInput, settings: Settings) -> Evidence:
         annotators=described(annotators, pool, decided, study, dataset),
         pool=pool,
         decided=decided,
-        consensus=consensus_table(answers, pool, decided.consensus, scorer),
-        scorer=scorer,
+        consensus=consensus_table(answers, pool, decided.consensus, crowd),
+        crowd=crowd,
         controls=control_items(
             answers.responses, ExclusionRule(settings.min_control_accuracy, settings.min_controls)
         ),
@@ -192,6 +188,28 @@ def clean(study: StudyInput, dataset: Dataset, settings: Settings) -> Cleaned:
     return Cleaned(
         responses=responses, gold=gold, merged=merged, items=items, clusters=clusters, in_order=in_order
     )
+
+
+def without_scores(dataset: Dataset, gold: Gold | None) -> dict[str, str]:
+    """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
+    if gold is None or gold.withheld:
+        return {}
+    reason = "needs three questions about each pair of sentences: see docs/rudetox.md"
+    return dict.fromkeys(dataset.metrics, reason)
+
+
+def question_types(responses: Responses, gold: Gold | None) -> dict[int, str]:
+    """Map item numbers to question types, if the gold file or the pool has them (the exam's questions)."""
+    types = {}
+    if "type" in responses.fields:
+        types = {
+            int(number): str(kind)
+            for number, kind in responses.items.select("item", "type").drop_nulls().iter_rows()
+        }
+    for number, item in (gold.items if gold else {}).items():
+        if isinstance(kind := item.meta.get("type"), str):
+            types[number] = kind
+    return types
 
 
 def refuse_without_answers(responses: Responses, excluded: Collection[str] = ()) -> None:
@@ -355,11 +373,11 @@ def _items(evidence: Evidence) -> ItemCounts:
 
 def _only_some(evidence: Evidence) -> dict[str, Any]:
     """Return the values that not every baseline has."""
-    population, scorer = evidence.study.population, evidence.scorer
+    population, crowd = evidence.study.population, evidence.crowd
     more: dict[str, Any] = {"groups": group_estimates(evidence), "signals": count_signals(evidence.responses)}
     more["participation"] = evidence.responses.participation
-    if population and scorer and not evidence.programs:
-        whole = estimate_dataset(evidence, scorer, population)
+    if population and crowd and not evidence.programs:
+        whole = estimate_dataset(evidence, crowd, population)
         more |= {"whole_dataset": whole, "sampled_from": population.items}
     return {name: value for name, value in more.items() if value}
 

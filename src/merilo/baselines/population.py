@@ -11,14 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.atomic_write import unguarded
-from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
-from merilo.baselines.estimates import needed_when_redecided, redecided
+from merilo.baselines.crowd import Crowd
+from merilo.baselines.estimates import needed_when_redecided
 from merilo.errors import DataError, InputError
 from merilo.estimate import Estimate
 from merilo.metrics.scoring import Part
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.influence import by_cluster
-from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed import Influence, crossed
 from merilo.wording import listed
@@ -91,9 +90,7 @@ OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of
 NO_CONSENSUS: Final = "no item of the sample has a consensus"
 
 
-def estimate_dataset(
-    evidence: Evidence, scorer: ConsensusScorer, population: Population
-) -> dict[str, Estimate]:
+def estimate_dataset(evidence: Evidence, crowd: Crowd, population: Population) -> dict[str, Estimate]:
     """Estimate every metric of the consensus on the whole dataset.
 
     Each item with gold and an answer that counts has the weight of the items of its stratum (post-stratification). The
@@ -103,53 +100,36 @@ def estimate_dataset(
     References:
         W. Cochran (1977), Sampling techniques, sections 5A.9 (post-stratification) and 2.8 (domains and ratios).
     """
-    votes = evidence.pool.votes
-    votes = votes.where(np.isin(votes.item, scorer.codes))
-    pairs = scorer.pairs(votes, evidence.decided.consensus)
-    main, extra = scorer.parts()
-    return {
-        part.name: _estimate(part, votes, evidence, scorer, population, pairs) for part in (*main, *extra)
-    }
+    main, extra = crowd.parts()
+    return {part.name: _estimate(part, evidence, crowd, population) for part in (*main, *extra)}
 
 
-def _estimate(  # noqa: PLR0917 - a metric of the parts of a study
-    part: Part,
-    votes: Votes,
-    evidence: Evidence,
-    scorer: ConsensusScorer,
-    population: Population,
-    pairs: Pairs,
-) -> Estimate:
+def _estimate(part: Part, evidence: Evidence, crowd: Crowd, population: Population) -> Estimate:
     if part.metric.unit:
         return Estimate(name=part.name, reason=OF_EXAM)
-    inside, consensus = votes.where(pairs.votes_of(part)), evidence.decided.consensus
-    stratum, weight, unsampled = _strata(scorer, inside, population)
+    stratum, weight, unsampled = _strata(crowd, part, population)
     rows = np.array(part.rows, dtype=np.int64)
-    decided = scorer.codes[rows[consensus.label[scorer.codes[rows]] != NO_LABEL]]
-    n = int((weight[decided] > 0).sum())
-    needed = needed_when_redecided(evidence.pool, evidence.settings)
-    again = redecided(votes, needed, scorer, part, consensus, pairs=pairs, share=weight)
-    if not n or again is None:
+    n = int((weight[rows[crowd.consensus[rows] != NO_LABEL]] > 0).sum())
+    decided = crowd.by_consensus(part, needed_when_redecided(crowd, evidence.settings), weight)
+    if not n or decided.influence is None:
         return Estimate(name=part.name, reason=NO_CONSENSUS)
-    items, (worth, influence) = np.unique(inside.item), again
-    influence = of_sample(influence, stratum[items], unsampled[items], weight[items])
-    return crossed(worth.value, by_cluster(influence, inside), part.bounds).estimate(part.name, n)
+    items = np.unique(decided.votes.item)
+    influence = of_sample(decided.influence, stratum[items], unsampled[items], weight[items])
+    return crossed(decided.value, by_cluster(influence, decided.votes), part.bounds).estimate(part.name, n)
 
 
 def _strata(
-    scorer: ConsensusScorer, votes: Votes, population: Population
+    crowd: Crowd, part: Part, population: Population
 ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-    """Return the stratum, the weight and the share of its stratum that was not sampled of each item of the votes.
+    """Return the stratum, the weight and the share of its stratum that was not sampled of each item.
 
-    Items that the population does not know, such as control items, have the weight 0.
+    Items outside the part, without answers or which the population does not know have the weight 0.
     """
-    items = votes.items
-    stratum = np.full(items, -1, dtype=np.int64)
+    stratum = np.full(len(crowd.items), -1, dtype=np.int64)
     names = {name: code for code, name in enumerate(population.sizes)}
-    answered = np.bincount(votes.item, minlength=items) > 0
-    for item, code in zip(scorer.items, scorer.codes.tolist(), strict=True):
-        if answered[code] and int(item.id) in population.of:
-            stratum[code] = names[population.of[int(item.id)]]
+    for place in np.unique(crowd.votes.item[crowd.of_part(part)]).tolist():
+        if (number := int(crowd.items[place].id)) in population.of:
+            stratum[place] = names[population.of[number]]
     sizes = np.array([*population.sizes.values()], dtype=np.float64)
     drawn = np.bincount(stratum[stratum >= 0], minlength=len(sizes))
     known = stratum >= 0

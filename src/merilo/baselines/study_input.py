@@ -6,7 +6,7 @@ Responses, gold answers, skills and the whole dataset, and their record in the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
@@ -17,10 +17,11 @@ from merilo.baselines.population import Population, population_of_weights
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.datasets.dataset_files import own_gold_file
-from merilo.datasets.declaration import undeclared
+from merilo.datasets.declaration import undeclared, with_metric
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, UsageError, argument
 from merilo.file_reading import Origin, Reading
+from merilo.metrics.registry import NAMES, is_metric
 from merilo.people.controls import read_skills
 from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
@@ -29,14 +30,13 @@ from merilo.people.reading import Source, inputs_of, read_responses
 from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses
-from merilo.settings import DEFAULTS, has_option
+from merilo.settings import DEFAULTS, Settings, has_option
 from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
     from merilo.baselines.row import Margin
     from merilo.people.peers import OtherAnswers
-    from merilo.settings import Settings
 
 GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
@@ -344,3 +344,34 @@ def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
     table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
     id_of = {int(item): name for item, name in table.select("item", "id").iter_rows()}
     return {item: str(id_of[item]) for item in items["item"] if id_of.get(item) is not None}
+
+
+def refuse_unknown_metric(settings: Settings) -> None:
+    """Refuse the name of a metric that does not exist.
+
+    Raises:
+        UsageError: there is no metric with the name in the settings.
+    """
+    if settings.metric is not None and not is_metric(settings.metric):
+        raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(NAMES)})")
+
+
+def declared(dataset: Dataset | None, settings: Settings) -> Dataset:
+    """Return the dataset as the scorer uses it, with the metric of the settings first.
+
+    Args:
+        dataset: the declaration; `None` if the study has no declared dataset.
+        settings: the metric and the alternatives.
+
+    Raises:
+        UsageError: there is no such metric, it does not fit the answers, or separators of alternatives are given twice.
+    """
+    refuse_unknown_metric(settings)
+    if dataset is None:
+        return undeclared(settings.metric or "acc", settings.alternatives)
+    if settings.alternatives is not None:
+        raise UsageError(
+            f"{argument('alternatives')} cannot be given: {dataset.title} declares the separator of its gold answers"
+        )
+    plain = replace(dataset, cluster=None)  # the clusters are those of the study
+    return plain if settings.metric is None else with_metric(plain, settings.metric)

@@ -23,7 +23,6 @@ from merilo.baselines.row import Row
 from merilo.baselines.study_input import StudyInput
 from merilo.errors import DataError, argument
 from merilo.estimate import Estimate
-from merilo.people.aggregation import NO_LABEL
 from merilo.records import Span
 from merilo.settings import Settings
 from merilo.wording import counted_noun
@@ -199,12 +198,11 @@ def _rounded(value: T) -> T:
 
 def _members(evidence: Evidence, hidden: Baseline) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
     """Return the decided items of each group and of each metric of a part of the items, and of all."""
-    if evidence.scorer is None:
+    if evidence.crowd is None:
         return {}, frozenset()
-    scorer, label = evidence.scorer, evidence.decided.consensus.label[evidence.scorer.codes]
-    numbers = [int(item.id) for item in scorer.items]
-    every = frozenset(number for place, number in enumerate(numbers) if label[place] != NO_LABEL)
-    main, extra = scorer.parts()
+    numbers = [int(item.id) for item in evidence.crowd.items]
+    every = frozenset(int(item) for item in evidence.crowd.answers)
+    main, extra = evidence.crowd.parts()
     parts = {
         part.name: every.intersection(numbers[row] for row in part.rows)
         for part in (*main, *extra)

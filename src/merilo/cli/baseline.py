@@ -53,7 +53,7 @@ def make(
 
     Exit status 1: the baseline was made and is rejected.
     """
-    from merilo.baselines.consensus_scorer import refuse_unknown_metric  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.study_input import refuse_unknown_metric  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 

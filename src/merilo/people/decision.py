@@ -254,14 +254,14 @@ def each_answer(pool: PoolVotes) -> Consensus:
 
 def passed_shares(pool: PoolVotes) -> dict[int | str, float]:
     """Return the share of an item's programs that pass, by item number; items without a counted answer are left out."""
-    written, passed = counts_of(pool.votes.item, pool.votes.items, verdicts(pool))
+    written, passed = counts_of(pool.votes.item, pool.votes.items, verdicts(pool.votes, pool.labels))
     numbers = enumerate(pool.everyone.items)
     return {int(number): float(passed[code] / written[code]) for code, number in numbers if written[code]}
 
 
 def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
     """Add each annotator's counted programs: `programs`, `passed`, `pass@1` with its Clopper-Pearson interval."""
-    counts = counts_of(pool.votes.annotator, pool.votes.annotators, verdicts(pool))
+    counts = counts_of(pool.votes.annotator, pool.votes.annotators, verdicts(pool.votes, pool.labels))
     pairs = list(zip(*(count.tolist() for count in counts), strict=True))
     intervals = [exact_interval(passed, written) if written else None for written, passed in pairs]
     columns = {
@@ -276,10 +276,10 @@ def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
     return annotators.join(table, on="annotator", how="left", maintain_order="left")
 
 
-def verdicts(pool: PoolVotes) -> FloatArray:
-    """Return 1 for each counted answer that passed and 0 for the others, shape (n,)."""
-    right = np.array([str(label) == PASSED for label in pool.everyone.labels], dtype=np.float64)
-    return np.asarray(right[pool.votes.label])
+def verdicts(votes: Votes, labels: Sequence[str]) -> FloatArray:
+    """Return 1 for each answer that passed and 0 for the others, shape (n,)."""
+    right = np.array([label == PASSED for label in labels], dtype=np.float64)
+    return np.asarray(right[votes.label])
 
 
 def counts_of(

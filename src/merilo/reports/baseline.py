@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from merilo.baselines.arms import FILES, arms_of, divided
 from merilo.baselines.baseline import Baseline
-from merilo.baselines.consensus_scorer import refuse_unknown_metric
 from merilo.baselines.pipeline import compute
 from merilo.baselines.study_input import (
     IN_MEMORY,
@@ -21,6 +20,7 @@ from merilo.baselines.study_input import (
     name_of,
     reading_options,
     recorded,
+    refuse_unknown_metric,
     study_input,
 )
 from merilo.datasets import dataset as find_dataset

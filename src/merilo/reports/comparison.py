@@ -470,8 +470,9 @@ def _of_people(people: Crowd) -> Iterator[Finding]:
             n=people.sampled_from,
         )
         yield Finding(code="sample", sentence=text)
+    decided = people.answers
     undecided = tuple(
-        name for name, label in zip(people.names, people.consensus, strict=True) if label is None
+        name for item, name in zip(people.items, people.names, strict=True) if item.id not in decided
     )
     if people.annotators and undecided and not (people.scored.counted or people.declaration.judged):
         text = Text("{n:# item|# items} without a consensus: left out beside the consensus", n=len(undecided))

@@ -234,8 +234,8 @@ def _asked_items(evidence: Evidence) -> Sequence[Item]:
     answers.
     """
     dataset, gold = evidence.study.dataset, evidence.gold
-    if evidence.scorer is not None and gold is not None:
-        items = [replace(item, id=gold.items[int(item.id)].id) for item in evidence.scorer.items]
+    if evidence.crowd is not None and gold is not None:
+        items = [replace(item, id=gold.items[int(item.id)].id) for item in evidence.crowd.items]
         if any(item.instruction for item in items):
             return items
         return (items_of_pool(dataset, items) if dataset else None) or items

@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 import polars as pl
 from pydantic_core import to_jsonable_python
 
-from merilo.baselines.consensus_scorer import declared
 from merilo.baselines.pipeline import agreement_of, clean, count_votes, judge
-from merilo.baselines.study_input import StudyInput, find_gold
+from merilo.baselines.study_input import StudyInput, declared, find_gold
 from merilo.errors import DataError, UsageError, for_library
 from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority

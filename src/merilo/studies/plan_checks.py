@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from merilo.atomic_write import write_text
-from merilo.baselines.consensus_scorer import refuse_unknown_metric
+from merilo.baselines.study_input import refuse_unknown_metric
 from merilo.datasets.dataset_files import read_split
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
