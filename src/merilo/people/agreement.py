@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -56,21 +56,20 @@ def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayL
     """
     votes, _, m, sums = _pairable(votes, level, values)
     n = float(len(votes))
-    expected = sums.expected(n)
+    expected = _apart(n, sums.squares.sum(), sums.length)
     if len(np.unique(votes.label)) < 2 or expected <= 0:
         return float("nan")
-    return float(1 - sums.disagreement(m, sums.item).sum() * (n - 1) / expected)
+    return float(1 - (_apart(m, sums.item_squares, sums.item_length) / (m - 1)).sum() * (n - 1) / expected)
 
 
 def _pairable(
     votes: Votes, level: Level, values: ArrayLike | None
-) -> tuple[Votes, NDArray[np.intp], FloatArray, _Nominal | _Numbers]:
+) -> tuple[Votes, NDArray[np.intp], FloatArray, _Sums]:
     """Return the answers to items with two or more, the row of each answer's item, the items' answers, and the sums."""
     votes = votes.where(np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2)
     _, item, overlap = np.unique(votes.item, return_inverse=True, return_counts=True)
-    total = np.bincount(votes.label, minlength=votes.labels).astype(np.float64)
-    sums = _Nominal(votes, item, total) if level == "nominal" else _Numbers(votes, item, total, level, values)
-    return votes, item, overlap.astype(np.float64), sums
+    m = overlap.astype(np.float64)
+    return votes, item, m, _Sums(votes, item, m, level, values)
 
 
 def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None) -> FloatArray:
@@ -178,8 +177,8 @@ def alpha_influence(
     """
     votes, item, m, sums = _pairable(votes, level, values)
     items = np.unique(votes.item)
-    n, within = float(len(votes)), sums.disagreement(m, sums.item)
-    apart = float(within.sum())
+    n, within = float(len(votes)), _apart(m, sums.item_squares, sums.item_length) / (m - 1)
+    apart, squares = float(within.sum()), float(sums.squares.sum())
 
     def alpha(disagreement: FloatArray, answers: FloatArray, left: FloatArray) -> FloatArray:
         """Return alpha of what is left: 1 if one label is left."""
@@ -187,103 +186,84 @@ def alpha_influence(
             1 - np.divide(disagreement * (answers - 1), left, out=np.zeros_like(left), where=left > 1e-9)
         )
 
-    value = float(alpha(np.array([apart]), np.array([n]), np.array([sums.expected(n)]))[0])
-    of_item = alpha(apart - within, n - m, sums.without_items(n - m))
+    whole = np.array([_apart(n, squares, sums.length)])
+    value = float(alpha(np.array([apart]), np.array([n]), whole)[0])
+    without = _apart(n - m, squares - sums.item_squares, sums.length - 2 * sums.shared + sums.item_length)
+    of_item = alpha(apart - within, n - m, without)
+    # The sums of an answer's item, and of all answers, without the answer.
+    item_squares, all_squares = sums.item_squares[item] - sums.squares, squares - sums.squares
+    item_length = sums.item_length[item] - 2 * sums.in_item + sums.squares
+    all_length = sums.length - 2 * sums.in_all + sums.squares
     # Of two answers, the other one is no longer comparable if one is left out.
     pair = m[item] == 2
     fewer: FloatArray = np.maximum(m[item] - 1, 2.0)
-    after = np.where(pair, 0.0, sums.disagreement(fewer, sums.without_own))
+    after = np.where(pair, 0.0, _apart(fewer, item_squares, item_length) / (fewer - 1))
     left = n - np.where(pair, 2.0, 1.0)
-    of_answer = alpha(
-        apart - within[item] + after,
-        left,
-        np.where(pair, sums.without_items(n - m)[item], sums.without_answers(left)),
-    )
+    of_all = np.where(pair, without[item], _apart(left, all_squares, all_length))
+    of_answer = alpha(apart - within[item] + after, left, of_all)
     moved = ((left_out.mean() - left_out) * (1 - 1 / len(left_out)) for left_out in (of_item, of_answer))
-    guessed, chance = sums.guessed(m[item], len(np.unique(votes.label)))
-    guess = _GUESSER * (alpha(apart - within[item] + guessed, np.full(len(votes), n), chance) - value)
+    # The same if the answer were one of the labels at random.
+    random = sums.random_square
+    guessed = _apart(m[item], item_squares + random, item_length + 2 * sums.random_in_item + random)
+    chance = _apart(n, all_squares + random, all_length + 2 * sums.random_in_all + random)
+    change = apart - within[item] + guessed / (m[item] - 1)
+    guess = _GUESSER * (alpha(change, np.full(len(votes), n), chance) - value)
     influence = Influence(next(moved), next(moved), votes.item, votes.annotator, guess)
     if votes.cluster is not None:
         influence = influence.clustered(votes.cluster[items], votes.unit)
     return value, len(items), influence
 
 
-class _Nominal:
-    """Sums of votes, from which disagreement of names follows."""
-
-    def __init__(self, votes: Votes, item: NDArray[np.intp], total: FloatArray) -> None:
-        tally = votes.tally()
-        count, of = tally.votes.astype(np.float64), np.unique(tally.item, return_inverse=True)[1]
-        #: Shape (items,), the sum over labels of squared votes; and of votes times those of all items.
-        self.item: FloatArray = np.bincount(of, count**2).astype(np.float64)
-        self.shared = np.bincount(of, count * total[tally.label])
-        own = votes.agreeing().astype(np.float64)
-        #: Shape (n,), the sum of squared votes of an answer's item without the answer.
-        self.without_own: FloatArray = self.item[item] - 2 * own + 1
-        self.own, self.length = total[votes.label], float(total @ total)
-
-    def disagreement(self, m: FloatArray, sums: FloatArray) -> FloatArray:
-        """Return the pairs of different labels of items with m answers, divided by m - 1."""
-        return np.asarray((m * m - sums) / (m - 1))
-
-    def expected(self, n: float) -> float:
-        """Return the pairs of different labels among all n answers."""
-        return n * n - self.length
-
-    def without_items(self, left: FloatArray) -> FloatArray:
-        """Return the same without each item; `left` answers are left."""
-        return np.asarray(left**2 - (self.length - 2 * self.shared + self.item))
-
-    def without_answers(self, left: FloatArray) -> FloatArray:
-        """Return the same without each answer."""
-        return np.asarray(left**2 - (self.length - 2 * self.own + 1))
-
-    def guessed(self, m: FloatArray, labels: int) -> tuple[FloatArray, FloatArray]:
-        """Return the disagreement of each answer's item and of all, if the answer were one of the labels at random."""
-        n = float(len(self.own))
-        own = self.disagreement(m, self.without_own + 2 * (m - 1) / labels + 1)
-        return own, np.asarray(n * n - (self.length - 2 * self.own + 2 * (n - 1) / labels + 2))
+def _apart(answers: Any, squares: Any, length: Any) -> FloatArray:  # noqa: ANN401 - numbers or arrays
+    """Return half the sum of squared distances between answers, by the squared lengths of them and of their sum."""
+    return np.asarray(answers * squares - length, dtype=np.float64)
 
 
-class _Numbers:
-    """Sums of labels' numbers and of their squares, from which squared differences follow; as `_Nominal`."""
+class _Sums:
+    """Sums over answers as points in a space in which the distances of labels are those of the level.
+
+    Names are unit vectors at right angles, so that two of them are as far apart as any others; numbers are points on
+    a line.
+
+    Attributes:
+        squares: shape (n,), the squared length of each answer.
+        length: the squared length of the sum of all answers.
+        item_squares: shape (items,), the sum of `squares` of each item.
+        item_length: shape (items,), the squared length of the sum of each item's answers.
+        shared: shape (items,), the product of the sums of each item and of all answers.
+        in_item: shape (n,), the product of each answer and the sum of its item.
+        in_all: shape (n,), the product of each answer and the sum of all.
+        random_square: the mean of the squared lengths of the labels.
+        random_in_item: shape (n,), the product of the mean of the labels and the sum of an answer's item without it.
+        random_in_all: shape (n,), the product of the mean of the labels and the sum of all answers without it.
+    """
 
     def __init__(
-        self, votes: Votes, item: NDArray[np.intp], total: FloatArray, level: Level, values: ArrayLike | None
+        self, votes: Votes, item: NDArray[np.intp], m: FloatArray, level: Level, values: ArrayLike | None
     ) -> None:
-        number = _numbers_of_labels(total, level, values)
-        x = self.x = number[votes.label]
-        self.first, self.second = np.bincount(item, x), np.bincount(item, x * x)
-        self.sums = float(x.sum()), float(x @ x)
-        self.item: FloatArray = np.stack([self.first, self.second]).astype(np.float64)
-        self.without_own: FloatArray = np.stack([self.first[item] - x, self.second[item] - x * x])
-
-    def disagreement(self, m: FloatArray, sums: FloatArray) -> FloatArray:
-        """Return the sum of squared differences of items with m answers, divided by m - 1."""
-        return np.asarray(2 * (m * sums[1] - sums[0] ** 2) / (m - 1))
-
-    def expected(self, n: float) -> float:
-        """Return the sum of squared differences among all n answers."""
-        return 2 * (n * self.sums[1] - self.sums[0] ** 2)
-
-    def without_items(self, left: FloatArray) -> FloatArray:
-        """Return the same without each item."""
-        return np.asarray(2 * (left * (self.sums[1] - self.second) - (self.sums[0] - self.first) ** 2))
-
-    def without_answers(self, left: FloatArray) -> FloatArray:
-        """Return the same without each answer."""
-        return np.asarray(2 * (left * (self.sums[1] - self.x**2) - (self.sums[0] - self.x) ** 2))
-
-    def guessed(self, m: FloatArray, labels: int) -> tuple[FloatArray, FloatArray]:
-        """Return the same if each answer were one of the labels at random."""
-        numbers = np.unique(self.x)
-        mean, square, n = float(numbers.mean()), float(numbers @ numbers) / labels, float(len(self.x))
-
-        def apart(m: FloatArray | float, first: FloatArray, second: FloatArray) -> FloatArray:
-            return np.asarray(2 * (m * (second + square) - (first**2 + 2 * first * mean + square)))
-
-        first, second = self.without_own
-        return apart(m, first, second) / (m - 1), apart(n, self.sums[0] - self.x, self.sums[1] - self.x**2)
+        total = np.bincount(votes.label, minlength=votes.labels).astype(np.float64)
+        if level == "nominal":
+            labels, tally = max(len(np.unique(votes.label)), 1), votes.tally()
+            count, of = tally.votes.astype(np.float64), np.unique(tally.item, return_inverse=True)[1]
+            self.squares, self.length = np.ones(len(votes)), float(total @ total)
+            self.item_length: FloatArray = np.bincount(of, count**2).astype(np.float64)
+            self.shared: FloatArray = np.bincount(of, count * total[tally.label]).astype(np.float64)
+            self.in_item, self.in_all = votes.agreeing().astype(np.float64), total[votes.label]
+            self.random_square = 1.0
+            self.random_in_item = (m[item] - 1) / labels
+            self.random_in_all = np.full(len(votes), (len(votes) - 1) / labels)
+        else:
+            x = _numbers_of_labels(total, level, values)[votes.label]
+            own: FloatArray = np.bincount(item, x).astype(np.float64)
+            labels_given, whole = np.unique(x), float(x.sum())
+            self.squares, self.length = x * x, whole**2
+            self.item_length, self.shared = np.square(own), own * whole
+            self.in_item, self.in_all = own[item] * x, whole * x
+            mean, self.random_square = (
+                float(v.mean()) if len(x) else 0.0 for v in (labels_given, labels_given**2)
+            )
+            self.random_in_item, self.random_in_all = mean * (own[item] - x), mean * (whole - x)
+        self.item_squares = np.bincount(item, self.squares).astype(np.float64)
 
 
 #: Why alpha is not defined.
