@@ -72,6 +72,7 @@ def test_pages_that_nobody_can_have_read_are_counted() -> None:
         "240 of 240 answers (100%), by 12 annotators, were given faster than anyone can read"
     )
     assert "12 разметчик" in found.sentence.ru
+    assert found.sentence.en.endswith("read the item: the estimate says nothing about people who read")
 
 
 def test_too_few_annotators_for_a_verdict_are_named() -> None:

@@ -131,6 +131,17 @@ def test_a_changed_value_is_named_with_both_values(hb: Path) -> None:
     assert names(found) == {"metrics.acc.value", "baseline.json"}
 
 
+def test_added_and_missing_rows_are_named_without_their_cells(hb: Path) -> None:
+    path = hb / "consensus.csv"
+    header, first, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, *rows, ""]) + "\n")
+    changes = merilo.verify(hb)[1:]
+    assert changes == [
+        ("consensus.csv.an empty line", "there", "missing"),
+        (f"consensus.csv.{first.partition(',')[0]}", "missing", "there"),
+    ]
+
+
 def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
     (hb / "README.md").write_text("another text")
     (hb / "checklist.md").unlink()

@@ -282,14 +282,16 @@ def _unread(evidence: Evidence) -> Iterator[Finding]:
 def _fast_answers(evidence: Evidence) -> Iterator[Finding]:
     timed = faster_than_reading(evidence.responses).drop_nulls()
     fast = timed.filter("fast")
+    unread = 2 * fast.height > timed.height
     if fast.height > _MOST_FAST * timed.height:
         text = Text(
             "{n} of {answers:# answer|# answers} ({share:.0%}), by {people:# annotator|# annotators}, were given "
-            "faster than anyone can read the item",
+            "faster than anyone can read the item{unread}",
             n=fast.height,
             answers=timed.height,
             share=fast.height / timed.height,
             people=fast["respondent"].n_unique(),
+            unread=Text(": the estimate says nothing about people who read") if unread else "",
         )
         yield Finding(code="fast_answers", sentence=text)
 

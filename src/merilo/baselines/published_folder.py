@@ -189,7 +189,15 @@ def _differing(published: Json, recomputed: Json, name: str) -> Iterator[Discrep
         for place, (value, other) in enumerate(zip(published, recomputed, strict=True)):
             yield from _differing(value, other, f"{name}.{place}")
     elif not _equal(published, recomputed):
-        yield Discrepancy(name, published, recomputed)
+        # Of a row or a list that only one side has, its name says enough.
+        one_side = published is None or recomputed is None
+        both = (
+            ("missing" if value is None else "there")
+            if one_side and isinstance(published or recomputed, dict | list)
+            else value
+            for value in (published, recomputed)
+        )
+        yield Discrepancy(name, *both)
 
 
 def _equal(first: Json, second: Json) -> bool:
@@ -209,7 +217,9 @@ def _rows(table: bytes, path: Path) -> Json:
         rows = pl.read_csv(io.BytesIO(table), infer_schema_length=None).rows(named=True)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"cannot be read ({str(error).partition(chr(10))[0][:200]})", file=path) from error
-    return {str(next(iter(row.values()))): row for row in rows}
+    firsts = (next(iter(row.values())) for row in rows)
+    names = ("an empty line" if first is None else str(first) for first in firsts)
+    return dict(zip(names, rows, strict=True))
 
 
 def manifest(files: Mapping[str, bytes]) -> bytes:
