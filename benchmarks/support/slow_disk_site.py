@@ -3,6 +3,7 @@
 `SECONDS` are added to every commit of the writer.
 """
 
+import gc
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from merilo.site.serving import serve_study
 
 
 def main(study: str, port: str, seconds: str, database: str = "") -> None:
+    gc.set_threshold(200_000, 20, 20)  # as the command does
     delay = float(seconds)
     if delay:
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -103,6 +103,39 @@ READ_SECONDS: Final = 60.0
 MOST_CONNECTIONS: Final = 500
 
 
+class JoinedWrites:
+    """A connection on which the head and the body of an answer leave together.
+
+    Args:
+        transport: the connection.
+        loop: the event loop, which writes at its next turn.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - everything else is the connection's own
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write at the next turn of the loop."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Write what waits, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+
 class BoundedHttp(HttpToolsProtocol):
     """One connection of a client. The limits are attributes of the class.
 
@@ -131,7 +164,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request, but not for ever."""
-        super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn names the kind of transport
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]  # it does what one does
         self._address = network_of(self.client[0]) if self.client else ""
         self.of_address[self._address] += 1
         if self.of_address[self._address] > self.most_connections and not self._may_have_more():

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
 from random import Random
@@ -125,13 +125,12 @@ class TaskRules:
             seed: the person's seed.
             had: the tasks that the person has had, or never gets because they are of another domain.
         """
-        random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
-        order = random.sample(range(self.controls), self.controls)
+        order = _order_of_controls(f"controls {self.seed} {seed}", self.controls)
         return next((self.tests + control for control in order if self.tests + control not in had), None)
 
     def excludes(self, controls: int, right: int) -> bool:
         """Return whether the baseline would exclude a person with these answers to control items."""
-        return bool(ExclusionRule(self.min_accuracy, self.min_controls).excluded(right, controls))
+        return _excluded(ExclusionRule(self.min_accuracy, self.min_controls), right, controls)
 
     def stops(self, controls: int, right: int) -> bool:
         """Return whether a person has answered enough control items, and too many of them wrongly."""
@@ -152,6 +151,17 @@ class TaskRules:
     def _number(self, *words: object) -> int:
         text = " ".join(str(word) for word in (self.seed, *words))
         return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"merilo site").digest())
+
+
+@lru_cache(1024)  # people at work
+def _order_of_controls(words: str, number: int) -> list[int]:
+    random = Random(words)  # noqa: S311 - an order that can be repeated, not a secret
+    return random.sample(range(number), number)
+
+
+@lru_cache(1024)
+def _excluded(rule: ExclusionRule, right: int, controls: int) -> bool:
+    return bool(rule.excluded(right, controls))
 
 
 @dataclass(frozen=True)
