@@ -454,7 +454,7 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
     """Build the error for the first undecodable byte; decoding is by blocks, so the line number is found separately."""
     line, guess = None, ""
     if encoding.startswith("utf-8"):
-        guess = "; it may be Windows-1251: save it as UTF-8"
+        guess = "; it may be Windows-1251: save it as UTF-8 (in Excel as 'CSV UTF-8')"
         with path.open("rb") as stream:
             for number, text in enumerate(stream, start=1):
                 if text.decode(encoding, "replace").encode(encoding) != text:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -202,13 +203,20 @@ def both_languages(english: str | Text, /, *, context: str = "", **values: objec
 
 
 def plain_number(value: float, spec: str) -> str:
-    """Format a number as Python does; a sum that misses half a digit by its rounding error is rounded up.
+    """Format a number as Python does, but round half a digit up, as people do.
+
+    Half a digit is half of the decimal number, also where a sum misses it by its rounding error.
 
     Example:
-        >>> plain_number(0.86249999999999993, ".3f"), plain_number(1e-15, ".1g")
-        ('0.863', '1e-15')
+        >>> plain_number(0.86249999999999993, ".3f"), plain_number(-0.0625, ".3f"), plain_number(3.375, ",.2f")
+        ('0.863', '-0.063', '3.38')
     """
-    return format(round(value, 12) if spec.endswith("f") else value, spec)
+    fixed = re.search(r"\.(\d+)([f%])$", spec)
+    if fixed is None or not abs(value) < 1e12:
+        return format(value, spec)
+    digits = int(fixed[1]) + 2 * (fixed[2] == "%")
+    exact = Decimal(repr(round(float(value), 12)))
+    return format(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP), spec)
 
 
 def formatted(value: object, spec: str, language: Language) -> str:
@@ -306,7 +314,7 @@ def _listed(names: Sequence[str], language: Language) -> str:
 
 def _money(value: Money, language: Language) -> str:
     whole = round(value.amount, value.digits) == int(value.amount)
-    amount = f"{value.amount:,.{0 if whole else value.digits}f}"
+    amount = plain_number(value.amount, f",.{0 if whole else value.digits}f")
     if language == "en":
         symbol = _SYMBOLS.get(value.currency or "", "")
         return f"{amount} {value.currency}" if value.currency and not symbol else f"{symbol}{amount}"

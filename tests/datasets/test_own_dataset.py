@@ -235,6 +235,11 @@ GUESSED = [
     ([{"question": f"Which {n}?\nA) x\nB) y\nC) z", "answer": "B"} for n in range(6)], [*"ABC"], "none", "A to C are the options"),
     ([{"question": f"Какой {n}?\nА. x\nБ. y\nВ. z", "answer": "АБ"[n % 2]} for n in range(6)], [*"АБВ"], "none", "А to В are the options"),
     ([{"question": f"Which {n}?\nA) red\nB) blue", "answer": "red"} for n in range(6)], [], "none", "list options A to B, but the gold answers are no letters"),
+    ([{"№": n, "Вопрос": f"Какой {n}?", **{f"Вариант {x}": x * 2 for x in "АБВ"}, "Правильный ответ": "АБВ"[n % 3]} for n in range(6)], ["A", "B", "C"], "Вариант А, Вариант Б, Вариант В", "id №"),
+    ([{"Номер": n, "Текст вопроса": f"Какой {n}?", "1": "да", "2": "нет", "3": "оба", "Ответ": n % 3 + 1} for n in range(6)], ["A", "B", "C"], "1, 2, 3", "id Номер"),
+    ([{"question": f"Which {n}?", "options": "red; green | blue; black" if n else "red|green", "answer": "AB"[n % 2]} for n in range(6)], ["A", "B"], "options", "B. blue; black"),
+    ([{"question": f"Which {n}?" * (n != 4), "A": "x", "B": "x" if n > 3 else "y", "answer": "AB"[n % 2]} for n in range(6)], ["A", "B"], "A, B", "item 5: option_b is the same as option A: 'x' (and 1 more like this)"),
+    ([{"question": f"Which {n}?" * (n != 4), "answer": "A" * (n + 1)} for n in range(6)], [], "none", "item 5: question is empty, so there is no question"),
     ([{"id": n % 5, "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: rows 1 and 6 both have 0"),
     ([{"id": "", "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: row 1 has no id"),
     ([{"question": f"Warm {n}?", "answer": ["yes", "no", "no"][n % 3] if n else "perhaps"} for n in range(9)], [], "none", "items are numbered"),
@@ -252,6 +257,8 @@ def test_options_are_found_or_said_to_stand_in_the_text(
     assert re.search(rf"options +{options} ", new.out)
     assert re.search("skills +Common domain knowledge: any adult", new.out)
     assert says in " ".join(new.out.split())
+    wrong = merilo("datasets", "validate", tmp_path / "q.yaml")
+    assert wrong.status == ("item 5" in says), wrong.out
 
 
 BAD = [
@@ -278,7 +285,9 @@ BAD = [
             ({"A": "x", "B": "y"}, ["A", "B"], "C", "row 8, answer: the gold answer C names none of the options 'x', 'y' (gold_is: letter), unlike those of other rows; correct it"),
         )
     ),
-    ("q.csv", "id,question,answer\n1,Тепло?,да\n".encode("cp1251"), (), "q.csv, row 2: is not UTF-8 text (byte 0xd2); it may be Windows-1251: save it as UTF-8"),
+    ("q.jsonl", [{"question": f"{n}?", "A": "x", "B": "y", "C": "z", "answer": "В" if n == 2 else "AB"[n % 2]} for n in range(6)], (), "row 3, answer: the gold answer В is a Cyrillic letter, unlike those of other rows; correct it"),
+    ("q.jsonl", [{"question": "?", "option_a": "x", "option_b": "" if n else "y", "answer": "x"} for n in range(2)], (), "option_a, option_b may hold options, which do not stand in every row: name their columns with --options COLUMN, or give --options none"),
+    ("q.csv", "id,question,answer\n1,Тепло?,да\n".encode("cp1251"), (), "q.csv, row 2: is not UTF-8 text (byte 0xd2); it may be Windows-1251: save it as UTF-8 (in Excel"),
     ("q.json", [], (), "has no rows"),
     ("q.xlsx", None, (), "there is no such file"),
     ("absent.csv", None, (), "absent.csv: there is no such file"),

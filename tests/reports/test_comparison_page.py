@@ -46,6 +46,7 @@ def board(work: Path, sources: list[Path]) -> Path:
     done = merilo("leaderboard", *sources[2:], "--baselines", work / "pools", "--out", work / "board")
     assert done.status == 0, done.err
     assert "4 models on 2 datasets" in done.out
+    assert '<p class="kicker">Leaderboard</p>' in (work / "board" / "index.html").read_text(encoding="utf-8")
     assert "partial: it has no answers to lcs" in done.err
     return work / "board"
 
@@ -115,6 +116,11 @@ def test_no_name_of_a_model_or_dataset_runs_as_script(work: Path, board: Path, t
     (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
     found = leaderboard(run, baselines=work / "pools", out=tmp_path / "models")
     assert found.models == ["".join(texts)]
+    boards = ("--baselines", work / "pools", "--out", tmp_path / "builtin")
+    said = merilo(
+        "leaderboard", work / "models" / "best", asked(work, "random", "bps", "run-built-in"), *boards
+    ).out
+    assert "1 model and 1 built-in respondent on 2 datasets" in said
     name = "<img src=x onerror=alert(1)>\"'<script>"
     study(tmp_path)
     (tmp_path / "all").mkdir()

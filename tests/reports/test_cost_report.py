@@ -104,5 +104,5 @@ def test_the_whole_project_costs_the_pay_and_the_commission_of_the_platform() ->
     assert "Общие затраты на весь проект — 39,20 доллара США, вместе с комиссией платформы." in told(
         0.2, 0, "ru"
     )
-    assert "is $39.92, with the platform's commission for people only" in told(0.3, None)
+    assert "is $39.93, with the platform's commission for people only" in told(0.3, None)
     assert "is $37.75, without the platform's commission" in told(None, None)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from merilo.errors import UsageError, argument
 from merilo.estimate import Estimate, Sentence
 from merilo.records import Number, Record
-from merilo.text import joined
+from merilo.text import joined, plain_number
 
 Beside: TypeAlias = Literal["consensus", "person", "model"]
 Verdict: TypeAlias = Literal["above", "equal", "not_worse", "below", "untold"]
@@ -66,7 +66,7 @@ class Row(Record):
     def adds_up(self, digits: int = 3) -> bool:
         """Whether the difference, which is of values that are not rounded, is that of the rounded values too."""
         values = (self.score.value, self.people and self.people.value, self.difference.value)
-        mine, theirs, difference = (round(value or 0.0, digits) for value in values)
+        mine, theirs, difference = (float(plain_number(value or 0.0, f".{digits}f")) for value in values)
         return self.difference.value is None or round(mine - theirs, digits) == difference
 
 

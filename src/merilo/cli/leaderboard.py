@@ -49,12 +49,16 @@ def board_of_people_and_models(
 
     Exit status 1: models answered other items than a baseline, and --force was not given.
     """
-    from merilo.reports.comparison_page import PAGE, leaderboard  # noqa: PLC0415 - slow
+    from merilo.models.builtin_respondents import BUILTIN  # noqa: PLC0415 - slow
+    from merilo.reports.comparison_page import PAGE, leaderboard  # noqa: PLC0415 - as above
 
     with working("Comparing people with models"):
         comparison = leaderboard(*runs, baselines=baselines, out=out, margin=margin, force=force)
     for finding in comparison.findings:
         say(finding.sentence)
-    models = counted_noun(len(comparison.models), "model", "models")
+    builtin = sum(name.endswith(BUILTIN) for name in comparison.models)
+    models = counted_noun(len(comparison.models) - builtin, "model", "models")
+    if builtin:
+        models += f" and {counted_noun(builtin, 'built-in respondent', 'built-in respondents')}"
     show(f"{models} on {counted_noun(len(comparison.datasets), 'dataset', 'datasets')}: {out / PAGE}")
     return 0

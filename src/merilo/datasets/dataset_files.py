@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 from merilo import items as ready
 from merilo.datasets.declaration import Dataset, GoldForm, ItemColumns
-from merilo.datasets.rendering import PLACEHOLDER, prompts
+from merilo.datasets.rendering import PLACEHOLDER, option_fields, prompts, shown_value
 from merilo.errors import InputError, UsageError
 from merilo.files import read_parquet, read_table
 from merilo.items import Item, Split, list_of_records
@@ -127,8 +127,40 @@ def own_entries(
     rows = read_rows(path)
     if rows is None or (path != own_file(declared) and not _named_columns(declared) & rows[0].values.keys()):
         return None
+    _refuse_mixed_letters(rows, declared.items, path)
     ids: Iterator[Json] = (int(text) if (text := numbered.format(n)).isdecimal() else text for n in count(1))
     return [(row.number, entry_of_row(row, declared, path, id_)) for row, id_ in zip(rows, ids, strict=False)]
+
+
+def _refuse_mixed_letters(rows: Sequence[QuestionRow], columns: ItemColumns, path: Path) -> None:
+    """Refuse letters of two alphabets in one column of gold answers: В is the third letter of one, and looks like B."""
+    if columns.gold_is != "letter":
+        return
+    letters = {row.number: _text(gold[0]) for row in rows if (gold := gold_values(row, columns.gold))}
+    cyrillic = [number for number, text in letters.items() if re.search("[А-Яа-я]", text)]
+    latin = [number for number in letters if number not in {*cyrillic}]
+    if cyrillic and latin:
+        few, script = (cyrillic, "Cyrillic") if len(cyrillic) <= len(latin) else (latin, "Latin")
+        wrong = (
+            f"the gold answer {letters[few[0]]} is a {script} letter, unlike those of other rows; correct it"
+        )
+        raise InputError(wrong, file=path, row=few[0], field=", ".join(columns.gold))
+
+
+def unanswerable(items: Sequence[Item], declared: Dataset) -> Iterator[tuple[Item, str, str]]:
+    """Yield the items that nobody can answer, with the field at fault and why: an empty question, equal options."""
+    options = {field: label for label, field in option_fields(declared).items()}
+    optional = {*options, *declared.media, *declared.hidden}
+    for item in items:
+        inputs = item.inputs if isinstance(item.inputs, Mapping) else {"": item.inputs}
+        asked = {name: value for name, value in inputs.items() if name not in optional}
+        empty = [name for name, value in asked.items() if value is None or value == ""]
+        if empty and (declared.items or len(empty) == len(asked)) and not {*declared.media} & inputs.keys():
+            yield item, empty[0], "is empty, so there is no question"
+        first: dict[str, str] = {}
+        for name, label in options.items():
+            if name in inputs and (other := first.setdefault(shown_value(inputs[name]), label)) != label:
+                yield item, name, f"is the same as option {other}: '{shortened(shown_value(inputs[name]))}'"
 
 
 def _named_columns(declared: Dataset) -> set[str]:
@@ -292,9 +324,20 @@ def option_name(label: str) -> str:
 def options_of(row: QuestionRow, columns: Sequence[str]) -> list[str]:
     """Return the texts of the options in a row; empty ones are left out."""
     values = [row.values.get(name) for name in columns]
-    if len(columns) == 1 and isinstance(values[0], list):
-        values = values[0]
+    if len(columns) == 1:
+        values = values[0] if isinstance(values[0], list) else split_options(values[0])
     return [_text(value) for value in values if _plain(value) not in (None, "")]
+
+
+def split_options(value: Any) -> list[Any]:  # noqa: ANN401 - any value of a file
+    """Split a text that lists options, by | or else by ;.
+
+    Example:
+        >>> split_options("red; green; blue"), split_options("a; b | c")
+        (['red', 'green', 'blue'], ['a; b', 'c'])
+    """
+    sign = next((sign for sign in "|;" if isinstance(value, str) and sign in value), None)
+    return [part.strip() for part in value.split(sign)] if sign else [value]
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - any value of a file

@@ -24,6 +24,7 @@ from merilo.datasets.dataset_files import (
     meta_name,
     option_name,
     options_of,
+    split_options,
 )
 from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.errors import InputError, UsageError, argument
@@ -50,9 +51,9 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
         "context": "context passage article paragraph story document background dialogue support text text1 text2 "
         "premise hypothesis sentence1 sentence2 контекст текст",
         "question": "question question_stem question_text query problem prompt stem ctx goal sentence statement claim "
-        "instruction input inputs text вопрос задание",
+        "instruction input inputs text вопрос текст_вопроса задание текст_задания",
         "options": "options choices endings candidates alternatives variants answer_choices choice варианты "
-        "варианты_ответа",
+        "варианты_ответа варианты_ответов",
         "option": "option opt op choice answer variant ending вариант",
         "option labels": "label labels letter letters key keys",
         "right option": "correct_answer right_answer best_answer",
@@ -249,7 +250,7 @@ class _Table:
         return [name for name in known if self.filled(name) and all(map(is_media, self.filled(name)))]
 
     def lists(self, name: str) -> bool:
-        values = self.values(name)
+        values = [value if isinstance(value, list) else split_options(value) for value in self.values(name)]
         return all(isinstance(value, list) and 2 <= len(value) <= _MOST_OPTIONS for value in values) and all(
             isinstance(option, str | int | float) for value in values for option in value
         )
@@ -296,7 +297,21 @@ def _options(table: _Table, wishes: Wishes, shown: Sequence[str]) -> tuple[str, 
     wrongs = [name for name in table.columns if re.sub(r"_?\d+$", "", _plain(name)) in USUAL["wrong option"]]
     if wrongs and (right := table.find("right option", table.is_text)):
         return (right, *wrongs)
-    return _series(table, shown)
+    if series := _series(table, shown):
+        return series
+    stems = "|".join((*USUAL["options"], *USUAL["option"]))
+    named = [
+        name
+        for name in table.columns
+        if name not in {*shown, *wishes.gold} and re.fullmatch(rf"({stems})_?\w?", _plain(name))
+    ]
+    if unclear := [name for name in named if _plain(name) not in USUAL["gold"] and table.filled(name)]:
+        raise UsageError(
+            f"{listed(unclear)} may hold options, which do not stand in every row: name their columns with "
+            f"{argument('options', 'COLUMN')}, or give {argument('options', NONE)} if there are none",
+            file=table.file,
+        )
+    return ()
 
 
 def _series(table: _Table, shown: Sequence[str]) -> tuple[str, ...]:
@@ -306,13 +321,17 @@ def _series(table: _Table, shown: Sequence[str]) -> tuple[str, ...]:
         (alphabet, {letter: letter for letter in alphabet if letter in free}) for alphabet in _ALPHABETS
     ]
     for stem in USUAL["option"]:
-        ends = {end[1]: name for name in free if (end := re.fullmatch(rf"{stem}_?([a-z0-9])", _plain(name)))}
-        series.append(
-            (f"{digits if '0' in ends else digits[1:]}{ascii_lowercase}", dict(sorted(ends.items())))
+        ends = {
+            end[1]: name for name in free if (end := re.fullmatch(rf"{stem}_?([a-zа-я0-9])", _plain(name)))
+        }
+        russian = (
+            RUSSIAN_LETTERS.casefold() if ends.keys() & {*RUSSIAN_LETTERS.casefold()} else ascii_lowercase
         )
+        series.append((f"{digits if '0' in ends else digits[1:]}{russian}", dict(sorted(ends.items()))))
+    series.append((digits[1:], {digit: digit for digit in digits[1:] if digit in free}))
     for order, ends in series:
         signs, names = "".join(ends), tuple(ends.values())
-        follow = signs in order and signs[:1] in {*order[:1], "a"}
+        follow = signs in order and signs[:1] in {*order[:1], "a", "а"}
         if len(names) > 1 and follow and all(len(options_of(row, names)) > 1 for row in table.rows):
             return names
     return ()
@@ -590,7 +609,7 @@ def _empty(value: Any) -> bool:  # noqa: ANN401 - any value of a file
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"\W+", "_", name.casefold()).strip("_")
+    return re.sub(r"\W+", "_", name.casefold().replace("№", "номер")).strip("_")
 
 
 def _field(column: str) -> str:

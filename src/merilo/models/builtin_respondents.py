@@ -33,6 +33,8 @@ from merilo.models.reply_answers import numbers_of
 #: The log-likelihood of every choice that a rule does not take.
 _UNLIKELY: Final = -100.0
 _MEDIA: Final[frozenset[Literal["image", "audio", "video"]]] = frozenset({"image", "audio", "video"})
+#: What the name of a built-in respondent ends with in tables.
+BUILTIN: Final = " (built-in)"
 #: The names of the built-in respondents.
 BUILTIN_RESPONDENTS: Final = ("random", "most-frequent", "longest", "gold")
 #: A program that returns nothing.
@@ -123,7 +125,7 @@ class BuiltinRespondent:
             near = get_close_matches(name, BUILTIN_RESPONDENTS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(BUILTIN_RESPONDENTS)}"
             raise UsageError(f"there is no built-in respondent '{name}': {hint}")
-        self.name, self.model = name, f"{name} (built-in)"
+        self.name, self.model = name, f"{name}{BUILTIN}"
         self._seed = seed
         self._materials = {material.declared.name: material for material in materials}
         for material in materials:

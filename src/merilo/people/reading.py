@@ -178,6 +178,7 @@ def _platform_of(header: Sequence[str]) -> Platform:
     return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "table"
 
 
+@loading.with_advice()
 def load(
     path: Path, platform: Platform, reading: Reading | None = None, progress: Progress | None = None
 ) -> FileTable:

@@ -33,6 +33,8 @@ JSON_FILE: Final = "leaderboard.json"
 #: How far below the given folder baselines are looked for: `bps/study/baseline`.
 _DEPTH: Final = 3
 
+_COMPARISON: Final = Text("Comparison")
+
 #: Verdicts in a word or two, as tables have them.
 VERDICTS: Final[dict[Verdict, Text]] = {
     "above": Text("above", context="verdict"),
@@ -211,20 +213,26 @@ def p_value(row: Row) -> Text | None:
     return Text("< 0.001") if row.p < 0.001 else Text("{p:.3g}", p=row.p)
 
 
-def comparison_page(comparison: Comparison) -> str:
-    """Render the page in the languages of the studies; without its script, which sorts the board, it is complete."""
-    title = Text("Models") if any(row.other for row in comparison.rows) else Text("People and models")
-    bodies = {language: _body(comparison, title, language) for language in comparison.languages}
+def comparison_page(comparison: Comparison, kicker: Text = _COMPARISON) -> str:
+    """Render the page in the languages of the studies; without its script, which sorts the board, it is complete.
+
+    Args:
+        comparison: the comparison.
+        kicker: what stands above the title, and before it in the title of the window.
+    """
+    about = Text("Models") if any(row.other for row in comparison.rows) else Text("People and models")
+    title = joined([kicker, about], ": ")
+    bodies = {language: _body(comparison, kicker, about, language) for language in comparison.languages}
     style = (files("merilo.reports") / "templates" / "comparison.css").read_text("utf-8")
     return for_command_line(html_page(title, bodies, style=style, script="comparison.js"))
 
 
-def _body(comparison: Comparison, title: Text, language: Language) -> Markup:
+def _body(comparison: Comparison, kicker: Text, title: Text, language: Language) -> Markup:
     """Return the content of the page: the board of several datasets, each dataset, what limits the comparison."""
     by_dataset = {key: [row for row in comparison.rows if row.dataset == key] for key in comparison.datasets}
     parts = [
         Markup('<header><p class="kicker">{}</p><h1>{}</h1></header>').format(
-            words(Text("Comparison"), language), words(title, language)
+            words(kicker, language), words(title, language)
         )
     ]
     if len(by_dataset) > 1 and not any(row.other for row in comparison.rows):
@@ -278,7 +286,7 @@ def leaderboard(
     comparison = compare(*_baselines(Path(baselines)), *models, margin=margin, force=force)
     page.parent.mkdir(parents=True, exist_ok=True)
     write_text(rows, as_text(comparison.to_json()))
-    write_text(page, comparison_page(comparison))
+    write_text(page, comparison_page(comparison, Text("Leaderboard")))
     return comparison
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from merilo.baselines.baseline import Baseline, Evidence
 from merilo.baselines.baseline_tables import scored_answers, shown_fields
 from merilo.items import laid_open
-from merilo.reports.facts import option_letters
+from merilo.reports.facts import PlannedBaseline, option_letters
 from merilo.reports.html_page import page_environment, script_content, spans
 from merilo.text import LANGUAGES, Language, Text
 
@@ -67,7 +67,7 @@ def item_browser(whole: Baseline, languages: Sequence[Language] = LANGUAGES) -> 
     template = page_environment().get_template("items.html.j2")
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
-        name=whole.dataset or "",
+        name=PlannedBaseline(whole).title or "",
         _=spans(languages),
         languages=languages,
         simulated=simulated,

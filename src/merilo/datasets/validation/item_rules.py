@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from merilo.datasets.dataset_files import unanswerable
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.folders import META, SAMPLES, texts_in
 from merilo.datasets.validation.folder import OWN, Contents, LocatedItem
@@ -21,7 +22,15 @@ from merilo.wording import listed
 
 def check_items(contents: Contents) -> None:
     """Check the items of all splits."""
-    for check in (_check_ids, _check_fields, _check_groups, _check_media, _check_shots, _check_answers):
+    for check in (
+        _check_ids,
+        _check_fields,
+        _check_groups,
+        _check_media,
+        _check_shots,
+        _check_answers,
+        _check_questions,
+    ):
         check(contents)
     if contents.declared is CATALOGUE["use"]:
         _check_exam(contents)
@@ -207,6 +216,14 @@ def _check_answers(contents: Contents) -> None:
             contents.wrong_item(place, "outputs", fault)
         if declared.answer.kind == "program":
             _check_program(place, contents)
+
+
+def _check_questions(contents: Contents) -> None:
+    """Check that items can be answered: they ask something, and their options differ."""
+    if contents.declared is not None:
+        for place in contents.places:
+            for _, field, why in unanswerable([place.item], contents.declared):
+                contents.wrong_item(place, f"inputs.{field}".rstrip("."), why)
 
 
 def _answer_fault(item: Item, declared: Dataset) -> str | None:

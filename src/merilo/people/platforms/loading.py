@@ -39,11 +39,12 @@ def with_advice() -> Iterator[None]:
         cause = error.__cause__
         if not isinstance(cause, UnicodeDecodeError) or not cause.encoding.startswith("utf-8"):
             raise
-        advice = f"{error.marked}, or declare 'encoding: cp1251' in the reading"
+        advice = (
+            f"{error.marked}, or name it: 'encoding: cp1251' in a reading, --encoding cp1251 of study import"
+        )
         raise InputError(advice, file=error.place.file, row=error.place.row) from error
 
 
-@with_advice()
 def load(
     path: Path,
     *,
