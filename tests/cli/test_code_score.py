@@ -70,19 +70,24 @@ def test_pass_at_k_stands_with_its_interval_and_its_problems(tmp_path, data):
 
 
 @pytest.mark.thorough
-def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_path, data):
-    rows = [completion(number, text) for text, _, _ in ENDINGS for number in (1, 2)]
-    done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--timeout", "1", "--json", "-")
+@pytest.mark.parametrize("name", [1, "HumanEval/0"], ids=["calls", "check"])
+def test_every_way_to_end_is_told_from_the_others_and_counted(tmp_path, data, name):
+    out = tmp_path / "out"
+    checks = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
+    rows = [completion(name, text) for text, _, _ in ENDINGS]
+    problems = write_items(data, item(1)) if name == 1 else checks
+    done = scored(tmp_path, problems, rows, "--memory", 256, "--timeout", 3, "--out", out, "--json", "-")
     assert done.status == 0
-    assert done.json["outcomes"]["passed"] == 4
-    assert done.json["outcomes"]["too_long"] == 2
-    assert done.json["exceptions"] == {"ValueError": 2, "NameError": 2}
-    assert done.json["rules"]["fenced: function"] == 2
-    assert done.json["retries"] == {"timeouts": 2, "timeouts_passed": 0}
-    assert done.json["warnings"] == [
-        "completions longer than 1000000 characters count as failed: 2 (row 29, 30)"
-    ]
-    assert done.json["provenance"]["parameters"]["timeout"] == 1.0
+    lines = [json.loads(line) for line in (out / "generations.jsonl").read_text().splitlines()]
+    for (text, result, error), line in zip(ENDINGS, lines, strict=True):
+        assert line["result"] == result, text
+        assert not error or line["error"] == error, text
+    assert (done.json["outcomes"]["passed"], done.json["outcomes"]["too_long"]) == (2, 1)
+    assert done.json["exceptions"] == {"ValueError": 1, "NameError": 1}
+    assert done.json["rules"]["fenced: function"] == 1
+    assert done.json["retries"] == {"timeouts": 1, "timeouts_passed": 0}
+    assert done.json["warnings"] == ["completions longer than 1000000 characters count as failed: 1 (row 15)"]
+    assert done.json["provenance"]["parameters"]["timeout"] == 3.0
     assert [entry["sha256"] for entry in done.json["provenance"]["inputs"]]
 
 

@@ -97,18 +97,6 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
     assert path.read_bytes() == whole
 
 
-@every("changed", [
-    HEADER | {"timeout": 5.0}, HEADER | {"completions": "abd"}, HEADER | {"python": "3.9"}, {"completions": "abc"},
-])  # fmt: skip
-def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path_factory, changed):
-    path = tmp_path_factory.mktemp("ledger") / "verdicts.jsonl"
-    keep(path, ("a", Outcome.PASSED))
-    told = r"holds the verdicts of another job: .* was .* and is now .*; choose another"
-    with pytest.raises(UsageError, match=told):
-        keep(path, header=changed)
-    assert set(keep(path)) == {"a"}
-
-
 @every("content", [
     "hello\n", "{}\n", "[]\n", "\x00\n", "theirs", '{"format":"other', '{"format":"merilo verdicts 1"}\n', '{"format":"merilo verdicts 2"}x',
 ])  # fmt: skip
@@ -140,6 +128,8 @@ def test_what_is_chosen_for_a_new_ledger_stands_when_the_job_goes_on(tmp_path):
         keep(path, header=HEADER | {"judge_seed": "second"})
     with pytest.raises(UsageError, match='judge_seed was "first" and is now null'):
         keep(path)
+    with pytest.raises(UsageError, match="python was null"):
+        keep(path, header=HEADER | {"judge_seed": "first", "python": "3.9"})
 
 
 def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart(tmp_path):

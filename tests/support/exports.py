@@ -60,7 +60,7 @@ def small_pool(people: int = 5, items: int = 4) -> list[tuple[str, ...]]:
 
 def written(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
 
 
