@@ -82,7 +82,7 @@ BAD_WORDS: list[tuple[str, str, int, list[str]]] = [
     ("--min-control-accuracy 1.5", "", 2, ["--min-control-accuracy must be 1 or less"]),
     ("--min-control-accuracy nan", "", 2, ["--min-control-accuracy must be a finite number"]),
     ("--min-votes 0", "", 2, ["--min-votes"]),
-    ("--min-votes three", "", 2, ["--min-votes takes 'majority' or a number"]),
+    ("--min-votes three", "", 2, ["--min-votes must be a whole number or 'majority'"]),
     ("--max-low-agreement -1", "", 2, ["--max-low-agreement"]),
     ("--metric bleu", "", 2, ["bleu"]),
     ("--resolve magic", "", 2, ["magic"]),

@@ -11,7 +11,7 @@ from scored import passed
 
 from merilo.items import Item
 from merilo.metrics.answers import Answer
-from merilo.metrics.pass_at_k import is_right, pass_at_k
+from merilo.metrics.pass_at_k import pass_at_k
 from merilo.metrics.registry import Scoring
 from merilo.metrics.scoring import explain
 
@@ -49,17 +49,9 @@ def test_what_cannot_be_estimated_is_refused(n: int, c: int, k: int) -> None:
         pass_at_k(n, c, k)
 
 
-def test_a_program_is_right_when_every_test_is() -> None:
-    assert is_right(["1", "[2]"], ["1", "[2]"])
-    assert not is_right(["1", None], ["1", "[2]"])
-    assert not is_right(["1"], ["1", "[2]"])
-    assert not is_right(["1", "[2]", "3"], ["1", "[2]"])
-    assert not is_right(["1", "[2] "], ["1", "[2]"])
-
-
 @settings(deadline=None)
 @given(
-    st.lists(st.lists(st.sampled_from(["1", "2", None]), min_size=2, max_size=2), min_size=1, max_size=8),
+    st.lists(st.lists(st.sampled_from(["1", "2", None]), min_size=1, max_size=3), min_size=1, max_size=8),
     st.data(),
 )
 def test_the_judgement_tells_the_score(generations: list[list[str | None]], data: st.DataObject) -> None:

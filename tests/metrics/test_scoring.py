@@ -83,8 +83,3 @@ def test_every_dataset_weighs_the_same(main: dict[str, list[float]]) -> None:
         for value in values:
             expected += value / len(values) / len(main)
     assert total_score(main) == pytest.approx(expected)
-
-
-def test_a_dataset_without_a_metric_is_refused() -> None:
-    with pytest.raises(ValueError, match="main metric"):
-        total_score({"RCB": []})

@@ -63,11 +63,6 @@ def test_an_address_without_a_cluster_is_a_sentence():
         pass
 
 
-def test_an_empty_address_is_a_sentence():
-    with pytest.raises(UsageError, match="ray: must be an address, auto or local"):
-        ProgramSettings(packages=Path(), ray=" ")
-
-
 def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     data = write_items(tmp_path / "problems.json", item(1))
     texts = ["    return 2 * x", "    return y", "    return (", *(f"    return {n} * x" for n in range(20))]

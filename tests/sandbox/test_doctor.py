@@ -182,16 +182,6 @@ def test_the_command_says_what_does_not_hold_and_that_the_answer_is_no(
     assert "guarantees did not hold; do not run untrusted programs on this machine" in outcome.complaint
 
 
-def test_without_any_jail_the_command_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert shutil.which("bwrap") is None
-    outcome = merilo("code", "doctor")
-    assert outcome.status == 2
-    assert "install bubblewrap" in outcome.complaint
-
-
 @pytest.mark.thorough
 def test_the_exit_status_is_that_of_the_whole_examination_though_the_reader_has_gone() -> None:
     jail_or_skip()

@@ -139,8 +139,6 @@ def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart
     with open_ledger(path, header) as ledger:
         ledger.append("1", Execution("a", Outcome.WRONG_ANSWER, ("right", *long)))
         ledger.append("1", Execution("b", Outcome.WRONG_ANSWER, ("x" * LONGEST_ANSWERS, "y")))
-        with pytest.raises(UsageError, match="stores long answers shortened, but they are needed in full"):
-            ledger.texts("a")
     first, second = (json.loads(line)["texts"] for line in path.read_text().splitlines()[1:])
     assert first[0] == "right"
     assert first[3] is None

@@ -32,7 +32,7 @@ from merilo.metrics.answers import (
     program_golds,
     read_answer,
 )
-from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
+from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.metrics.scoring import Part, parts
 from merilo.models.log_formats import copied_name
 from merilo.models.replies import OtherItemsError, is_harness_log, only_log
@@ -349,8 +349,7 @@ def _verdicts(path: Path, record: ItemAnswer, golds: dict[str, list[str]]) -> It
         ) from error
     gold = golds.get(_folded(record.item), [])
     for number, results in enumerate(generations, start=1):
-        right = not isinstance(results, str) and is_right(results, gold)
-        yield str(number), PASSED if right else FAILED
+        yield str(number), PASSED if results == tuple(gold) else FAILED
 
 
 def _folded(value: Json) -> str:

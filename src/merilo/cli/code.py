@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -204,12 +205,7 @@ def doctor(
     broken = sum(not finding.held for finding in findings)
     if json_to:
         rows: list[Json] = [
-            {
-                "family": attempt.family,
-                "claim": attempt.claim,
-                "held": attempt.held,
-                "detail": attempt.detail or None,
-            }
+            {**asdict(attempt), "held": attempt.held, "detail": attempt.detail or None}
             for attempt in findings
         ]
         emit_json({**jail, "held": len(findings) - broken, "broken": broken, "findings": rows}, json_to)

@@ -57,13 +57,6 @@ class DecodedItem(Record):
     gold: str | None
 
 
-class MatchedGold(Record):
-    """How many items have a gold answer, of how many."""
-
-    matched: int
-    items: int
-
-
 class Found(Record):
     """The result of `merilo inspect`.
 
@@ -72,7 +65,7 @@ class Found(Record):
         columns: the names of the first file's columns.
         summary: what the files hold; `None` unless exactly one reading fits.
         item: one item; `None` as above.
-        gold: the items with a gold answer; `None` if no gold answers are known.
+        gold: how many items have a gold answer, and of how many; `None` if no gold answers are known.
         not_read: the columns of a table from which nothing is taken.
         fault: why the gold answers do not match; `None` if they do.
     """
@@ -81,7 +74,7 @@ class Found(Record):
     columns: tuple[str, ...]
     summary: Inspection | None = None
     item: DecodedItem | None = None
-    gold: MatchedGold | None = None
+    gold: dict[str, int] | None = None
     not_read: tuple[str, ...] = ()
     fault: str | None = None
 
@@ -147,7 +140,7 @@ def _looked_into(
     except DataError as error:
         fault = for_command_line(error.marked)
     summary = inspect(responses, declared.answer.labels if declared else ())
-    matched = MatchedGold(matched=gold.answers.height, items=summary.items) if gold else None
+    matched = {"matched": gold.answers.height, "items": summary.items} if gold else None
     return {
         "summary": summary,
         "item": _item(responses, gold),
@@ -242,8 +235,8 @@ def _rows(result: Found, fitting: Sequence[Proposal]) -> Iterator[tuple[str, Cel
         if result.gold:
             yield "its gold answer", result.item.gold or "none"
     if result.gold:
-        items = counted_noun(result.gold.items, "item", "items")
-        yield "gold answers", f"for {result.gold.matched} of {items}"
+        items = counted_noun(result.gold["items"], "item", "items")
+        yield "gold answers", f"for {result.gold['matched']} of {items}"
     if result.fault:
         yield "gold answers", result.fault
 

@@ -11,7 +11,6 @@ from typing import (
     Annotated,
     Any,
     Final,
-    Literal,
     TypeAlias,
     get_args,
     get_origin,
@@ -21,7 +20,6 @@ from typing import (
 import typer
 
 from merilo.cli.output import reading, say
-from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT, CheckedSettings, InputSettings, Settings, help_of, type_of
 
 if TYPE_CHECKING:
@@ -106,22 +104,14 @@ CurvesOption: TypeAlias = Annotated[
 
 
 def rater_of(models: str | None, curves: Path | None) -> Rater | None:
-    """Return the rater that the options select, or `None`; errors as for `metrics.detox.rater_of`."""
+    """Return the rater that the options select, and say how it is calibrated; errors as for `detox.rater_of`."""
     from merilo.metrics.detox import rater_of as select_rater  # noqa: PLC0415 - the help needs no classifiers
 
     rater = select_rater(models, curves)
-    tell_calibration(rater)
+    if rater is not None:
+        making = rater.making
+        say(f"J is calibrated by '{making['calibration']}'. {making['provenance']}")
     return rater
-
-
-def tell_calibration(rater: Rater | None) -> None:
-    """Say which calibration curves the classifiers use."""
-    if rater is None:
-        return
-    from merilo.metrics.classifiers import Classifiers  # noqa: PLC0415 - only J needs it
-
-    if isinstance(rater, Classifiers):
-        say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
 
 
 #: The settings with which exports are read; the others belong to gold answers.
@@ -209,20 +199,7 @@ def _value(name: str, of: type, value: Any) -> object:  # noqa: ANN401 - as abov
     kind = type_of(name, of)
     if _is_tuple(kind):
         return tuple(value) if value else None if type(None) in get_args(kind) else ()
-    return _votes(value) if name == "min_votes" else value
-
-
-def _votes(text: str) -> int | Literal["majority"]:
-    """Parse the value of --min-votes.
-
-    Raises:
-        UsageError: the text is neither 'majority' nor a whole number.
-    """
-    if text == "majority":
-        return "majority"
-    if not text.isdecimal():
-        raise UsageError(f"--min-votes takes 'majority' or a number of at least 1, not '{text}'")
-    return int(text)
+    return int(value) if name == "min_votes" and value.isdecimal() else value
 
 
 def _is_tuple(kind: Any) -> bool:  # noqa: ANN401 - as above

@@ -180,15 +180,7 @@ class Classifiers:
         return {**self.sources, **calibration}
 
     def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
-        """Rate n pairs of a toxic sentence and its rewritten version.
-
-        Raises:
-            ValueError: the sequences differ in length.
-        """
-        if len(toxic) != len(rewritten):
-            raise ValueError(
-                f"expected one rewritten sentence per toxic sentence, not {len(rewritten)} for {len(toxic)}"
-            )
+        """Rate n pairs of a toxic sentence and its rewritten version."""
         curve = self.calibration.curves
         return Ratings(
             sta=curve.sta(self._classifiers["sta"].probabilities(rewritten)),

@@ -50,21 +50,6 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return (every - comb(n - c, k)) / every
 
 
-def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
-    """Check whether a generation passed all tests: `str(result)` equals the gold answer in each.
-
-    Args:
-        results: `str(result)` for every test, `None` if the program failed. A length other than that of the gold
-            counts as incorrect.
-        gold: the expected result of every test.
-
-    Example:
-        >>> is_right(["[1]", "[2]"], ["[1]", "[2]"]), is_right(["[1]", None], ["[1]", "[2]"])
-        (True, False)
-    """
-    return list(results) == list(gold)
-
-
 def pass_metric(k: int) -> Metric:
     """Return the metric pass@k."""
     return Metric(
@@ -85,8 +70,8 @@ def _points(k: int, _: Answer, item: Item, answer: Given) -> float:
 
 
 def _correct(item: Item, answer: Given) -> int:
-    gold = program_golds(item)
-    return sum(is_right(results, gold) for results in cast("Generations", answer))
+    """Count the generations whose `str(result)` equals the gold answer in every test."""
+    return cast("Generations", answer).count(tuple(program_golds(item)))
 
 
 def _lacking(k: int, items: Sequence[Item], answers: Sequence[Given]) -> str | None:

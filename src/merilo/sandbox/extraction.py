@@ -278,7 +278,7 @@ class Stub:
         text = with_plain_line_ends(prompt)
         layout = read_layout(text)
         statements = [statement for segment in layout.segments for statement in segment]
-        outer = [number for number, statement in enumerate(statements) if _begins_function(statement)]
+        outer = [n for n, statement in enumerate(statements) if statement.defines and not statement.indent]
         if entry_point not in {statements[number].bound for number in outer}:
             return None
         begin = outer[-1]
@@ -287,21 +287,10 @@ class Stub:
         last_line = text.rstrip(" \t").rpartition("\n")[2]
         if "#" in last_line or not _UNFINISHED.search(last_line[-20:]):
             text = text.rstrip() + "\n"
-        preamble = layout.cut(0, statements[begin].first)
-        return cls(text, entry_point, preamble, _next_indent(layout, statements[-1]))
-
-
-def _begins_function(statement: Statement) -> bool:
-    return not statement.indent and re.match(r"(?:async\s+)?def\b", statement.text) is not None
-
-
-def _next_indent(layout: Layout, last: Statement) -> str:
-    """Return the indentation of the statement that follows the last one of a stub."""
-    if not last.opens_block:
-        return last.indent or "    "
-    comments = [line for line in layout.lines[last.last :] if line.strip()]
-    blanks = comments[-1][: len(comments[-1]) - len(comments[-1].lstrip(" \t"))] if comments else ""
-    return blanks if len(blanks) > len(last.indent) else last.indent + "    "
+        preamble, last = layout.cut(0, statements[begin].first), statements[-1]
+        return cls(
+            text, entry_point, preamble, f"{last.indent}    " if last.opens_block else last.indent or "    "
+        )
 
 
 def extract(completion: str, stub: Stub) -> Extraction:

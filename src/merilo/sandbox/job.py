@@ -219,7 +219,6 @@ def write_outputs(
     one generation's answers are held in memory at a time.
 
     Raises:
-        UsageError: the ledger shortens long answers.
         OutputError: the file cannot be written.
     """
     keys: dict[ItemId, list[str]] = {problem.id: [] for problem in problems.values()}

@@ -121,13 +121,7 @@ class Ledger:
         return self.header.get("answers") == SHORTENED
 
     def texts(self, key: str) -> list[str | None]:
-        """Return the program's answer to each call, read from the ledger's file.
-
-        Raises:
-            UsageError: this ledger shortens long answers.
-        """
-        if self._shortens:
-            raise UsageError("stores long answers shortened, but they are needed in full", file=self._path)
+        """Return the program's answer to each call, read from the ledger's file, which must not shorten them."""
         self._stream.flush()
         self._stream.seek(self._positions[key])
         return list(json.loads(self._stream.readline())["texts"])

@@ -238,7 +238,6 @@ class Pool:
 
     Raises:
         MissingPartError: no jail works on this machine; raised by the first `run` if only starting a worker shows it.
-        UsageError: fewer than one worker.
 
     Example:
         >>> from merilo.sandbox.backends import NoJail
@@ -250,8 +249,6 @@ class Pool:
     """
 
     def __init__(self, workers: int | None = None, *, backend: Backend, limits: Limits | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise UsageError(f"there must be at least one worker, not {workers}", field=argument("workers"))
         self.workers = workers or len(os.sched_getaffinity(0))
         self.backend = backend
         self.limits = limits or Limits()
@@ -296,7 +293,7 @@ class Pool:
 
         Raises:
             MissingPartError: no jail works on this machine.
-            UsageError: the pool is already running, or a test's arguments are not plain values.
+            UsageError: the pool is already running.
         """
         if self._running:
             raise UsageError("this pool is already running programs")

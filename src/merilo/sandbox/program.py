@@ -12,13 +12,12 @@ import marshal
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final
 
-from merilo.errors import UsageError
 from merilo.sandbox.inside import messages
 from merilo.sandbox.inside.messages import ENDED, LENGTH, OVERFLOWED, REPORT, TIMED_OUT
 
@@ -87,9 +86,6 @@ class Limits:
             of the jail, shared by nobody else.
         output_bytes: total size of all its answers.
 
-    Raises:
-        UsageError: a limit is not positive.
-
     Example:
         >>> Limits(wall_seconds=2.5).cpu_limit
         4
@@ -104,13 +100,6 @@ class Limits:
     file_bytes: int = 16 * MEBIBYTE
     scratch_bytes: int = 64 * MEBIBYTE
     output_bytes: int = MEBIBYTE
-
-    def __post_init__(self) -> None:
-        for limit in fields(self):
-            value = getattr(self, limit.name)
-            bound = -1 if limit.name == "threads" else 0
-            if value is not None and not value > bound:
-                raise UsageError(f"must be greater than {bound}, not {value}", field=limit.name)
 
     @property
     def cpu_limit(self) -> int:
@@ -150,9 +139,6 @@ class Program:
         judge_seed: the seed of `random` in the process of a check. The program must not know it, because it determines
             the tests that a check draws at random. By default, a new one is drawn.
 
-    Raises:
-        UsageError: there are no tests.
-
     Example:
         >>> program = Program("1", "double = lambda x: 2 * x", "double", ({"x": 2}, {"x": "ab"}))
         >>> program.seed
@@ -165,10 +151,6 @@ class Program:
     tests: tuple[Call, ...] | Check
     seed: int = 0
     judge_seed: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.tests:
-            raise UsageError(f"program '{self.id}' has no tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +202,7 @@ _REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.R
 
 
 def message_of(program: Program) -> bytes:
-    """Encode a program for the worker.
-
-    Raises:
-        UsageError: an argument is not a plain value.
-    """
+    """Encode a program for the worker."""
     calls: list[bytes] = []
     judges_part = b""
     if isinstance(program.tests, Check):
@@ -239,12 +217,7 @@ def message_of(program: Program) -> bytes:
         }
         judges_part = json.dumps(test).encode("ascii")
     else:
-        try:
-            calls = [messages.packed(dict(call)) for call in program.tests]
-        except messages.NotPlainError as error:
-            raise UsageError(
-                f"a test of program '{program.id}' has arguments that are not plain values: {error}"
-            ) from error
+        calls = [messages.packed(dict(call)) for call in program.tests]
     # All supported versions of Python read and write version 2 of the format identically.
     programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
     return messages.frame(LENGTH.pack(len(programs_part)) + programs_part + judges_part)

@@ -62,8 +62,7 @@ def frame(message: bytes) -> bytes:
 
 def write(descriptor: int, *parts: bytes) -> None:
     """Send the parts as one message, repeating partial writes until all of it is sent."""
-    message = parts[0] if len(parts) == 1 else b"".join(parts)
-    message = LENGTH.pack(len(message)) + message
+    message = frame(parts[0] if len(parts) == 1 else b"".join(parts))
     taken = os.write(descriptor, message)
     while taken < len(message):
         taken += os.write(descriptor, memoryview(message)[taken:])
