@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/pip --disable-pip-version-check --quiet
+PIP    := $(BIN)/pip --disable-pip-version-check -qq
 LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
 AXE    := tests/node_modules/axe-core/axe.min.js

@@ -350,7 +350,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
                "metrics/test_detox.py::test_batches_give_what_each_sentence_gives_alone"),
     "000.44": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations", _ROAD),
     "000.45": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations",),
-    "000.46": (_FIGURES, "cli/test_code_score.py::test_a_k_may_be_given_several_times_and_in_lists"),
+    "000.46": (_FIGURES, "cli/test_code_score.py::test_pass_at_k_stands_with_its_interval_and_its_problems"),
     "000.47": (_SOURCES, _FIGURES),
     "000.48": ("datasets/test_catalogue.py::test_the_published_figures_are_in_the_catalogue",),
 
@@ -443,7 +443,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "003.6": ("test_guide.py::test_the_docs_say_that_ruhumaneval_is_not_comparable_with_humaneval",),
     "003.7": (_PASS + "it_is_the_share_of_choices_that_hold_a_right_program", _PASS + "it_is_the_product_of_the_paper"),
     "003.8": (_PASS + "it_is_the_product_of_the_paper", "cli/test_code_score.py::test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered"),
-    "003.9": (_PASS + "a_program_is_right_when_every_test_is", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold"),
+    "003.9": (_PASS + "the_judgement_tells_the_score", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold"),
     "003.10": (_FIGURES,),
 
     "004.1": ("datasets/validation/test_validation.py::test_the_rules_of_the_exam",),

@@ -125,3 +125,10 @@ def test_an_earlier_demo_is_replaced_only_by_force_and_other_files_stay(tmp_path
     assert refused.status == 2
     assert "--force" in refused.complaint
     assert [path.name for path in (tmp_path / "demo").iterdir()] == ["notes.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "demo", "/proc/nowhere/demo", tmp_path / ("x" * 300)):
+        refused = merilo("demo", "--out", place, "--no-open")
+        assert (refused.status, "written (" in refused.complaint) == (2, True), refused

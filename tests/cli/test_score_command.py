@@ -211,6 +211,7 @@ def test_another_datasets_items_are_refused(variant: Path, tmp_path: Path) -> No
     assert "is it a file of another dataset?" in other.complaint
     assert "premise" in other.complaint
     assert "use.json" in other.complaint
+    assert merilo("score", tmp_path / "none").complaint.endswith("none: there is no such file")
 
 
 def test_a_wrong_choice_is_told_in_our_words() -> None:

@@ -72,6 +72,7 @@ BAD_CALLS = [
     ("freeze STUDY --date tomorrow", 2, "merilo: --date takes a date such as"),
     ("freeze EMPTY", 2, "merilo: study.yaml, row 1: is not a plan of a study"),
     ("export EMPTY --platform table --out other", 2, "merilo: study.yaml, row 1: is not a plan of a study"),
+    ("backup STUDY --out lcs.json/copy.db", 2, "lcs.json is not a folder)"),
     ("serve STUDY", 1, "merilo: STUDY: the plan is not frozen"),
     ("baseline STUDY", 1, "merilo: STUDY: the study has no answers of the arm 'people' yet"),
     ("baseline STUDY --arm experts", 2, "merilo: --arm: the study has no arm 'experts', only people"),

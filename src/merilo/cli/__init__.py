@@ -46,6 +46,11 @@ TERMINATED: Final = 143
 #: Error numbers of a full disk, an exceeded quota and a file that is too large.
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+#: Error numbers of a place that this user may not use, or that cannot be there.
+_REFUSED: Final = frozenset({
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG
+})  # fmt: skip
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command.
@@ -76,6 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno in _FULL:
             abandon_output()
             say(f"the output cannot be written ({error.strerror})")
+            return OutputError.exit_status
+        if isinstance(error, OSError) and error.filename is not None and error.errno in _REFUSED:
+            say(f"{error.filename}: cannot be read or written ({error.strerror})")
             return OutputError.exit_status
         if os.environ.get("MERILO_DEBUG"):
             raise

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from merilo import cli, datasets
-from merilo.atomic_write import refuse_existing, write_text
+from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
 from merilo.cli.options import ForceOption
 from merilo.cli.output import say, show
 from merilo.datasets import Dataset, dataset
@@ -105,6 +105,7 @@ def demonstrate(
     The first study is about a file of questions in English, the second about LCS, a dataset of the catalogue.
     """
     refuse_existing(out, force=force)
+    refuse_unwritable(out / "comparison.html")
     _remove_earlier(out)
     demo = _Demo(out, items, seed)
     demo.own_study()

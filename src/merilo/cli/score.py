@@ -10,7 +10,7 @@ import typer
 
 from merilo.cli.options import CurvesOption, ExplainOption, JsonOption, RaterOption, rater_of
 from merilo.cli.output import deliver, say, working
-from merilo.errors import UsageError
+from merilo.errors import InputError, UsageError
 from merilo.settings import REPLIES_HELP
 from merilo.wording import counted_noun, listed
 
@@ -92,6 +92,8 @@ def score_responses(
         return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
+    if not responses.exists():
+        raise InputError("there is no such file", file=responses)
     if dataset_name is None:
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
     rater = rater_of(rudetox_models, rudetox_curves)

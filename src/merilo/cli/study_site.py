@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from merilo.atomic_write import OWNER, refuse_existing, write_text
+from merilo.atomic_write import OWNER, refuse_existing, refuse_unwritable, write_text
 from merilo.cli.options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.errors import UsageError
@@ -293,6 +293,7 @@ def backup(
     from merilo.site.serving import back_up_site  # noqa: PLC0415 - the help needs no database
 
     refuse_existing(out, force=force)
+    refuse_unwritable(out)
     back_up_site(study, out, database=database)
     show(f"{out}: copied")
     return 0
