@@ -177,6 +177,22 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
 
 
+def read_text(path: Path, most: int) -> str:
+    """Read a file of UTF-8 text whole.
+
+    Raises:
+        InputError: the file cannot be read, is larger than `most` bytes or not UTF-8.
+    """
+    with opened(path) as stream:
+        if path.stat().st_size > most:  # before so much memory is reserved
+            raise InputError(f"is larger than {most} bytes", file=path)
+        content = stream.read()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
+
+
 def read_header(path: Path, encoding: str | None = None) -> list[str]:
     """Read the column names of a delimited file.
 
@@ -462,20 +478,6 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
                     break
     byte = error.object[error.start : error.start + 1].hex()
     return InputError(f"is not {encoding.upper()} text (byte 0x{byte}){guess}", file=path, row=line)
-
-
-def fold(column: str | pl.Expr) -> pl.Expr:
-    """Fold white space: replace each run by one space and strip both ends.
-
-    Example:
-        >>> import polars as pl
-        >>> pl.select(fold(pl.lit("  a   b "))).item()
-        'a b'
-    """
-    import polars as pl  # noqa: PLC0415 - heavy
-
-    expression = pl.col(column) if isinstance(column, str) else column
-    return expression.str.replace_all(r"\s+", " ").str.strip_chars()
 
 
 #: Reads the Parquet file on its standard input.

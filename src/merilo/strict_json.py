@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from merilo.errors import InputError, for_command_line
-from merilo.files import opened
+from merilo.files import opened, read_text
 
 #: A JSON value.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -31,7 +30,7 @@ def read_json(path: Path) -> Json:
         InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a repeated key in one object, an
         unpaired surrogate and excessive nesting are rejected too.
     """
-    return parse_json(_text(path), file=path)
+    return parse_json(read_text(path, LARGEST_FILE), file=path)
 
 
 def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
@@ -105,22 +104,6 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
                 raise ValueError(f"the key '{key[:60]}' occurs twice in one object")
             seen.add(key)
     return content
-
-
-def _text(path: Path) -> str:
-    try:
-        status = path.stat()
-        if not S_ISREG(status.st_mode):
-            raise InputError("is not a file", file=path)
-        if status.st_size > LARGEST_FILE:
-            raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError("there is no such file", file=path) from error
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
 
 
 def as_text(content: Json) -> str:

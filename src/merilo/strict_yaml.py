@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 
 from merilo.errors import InputError
-from merilo.files import opened
+from merilo.files import read_text
 
 _LARGEST_FILE: Final = 1_000_000
 
@@ -41,13 +41,8 @@ def read_yaml(path: Path, loader: type[PlainLoader] = PlainLoader) -> object:
     Raises:
         InputError: the file cannot be read, is too large, or is not such YAML.
     """
-    with opened(path) as stream:
-        content = stream.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise InputError(f"is larger than {_LARGEST_FILE} bytes", file=path)
+    content = read_text(path, _LARGEST_FILE)
     try:
-        return yaml.load(content.decode("utf-8-sig"), Loader=loader)  # noqa: S506 - a SafeLoader
-    except UnicodeDecodeError as error:
-        raise InputError(f"cannot be read ({error})", file=path) from error
+        return yaml.load(content, Loader=loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error

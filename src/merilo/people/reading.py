@@ -16,7 +16,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Origin, Reading, read_reading, reading_of
-from merilo.files import FileTable, Progress, fold, read_header
+from merilo.files import FileTable, Progress, read_header
 from merilo.files import sha256 as content_digest
 from merilo.people.frames import Frame, is_frame, not_, polars_of
 from merilo.people.gold_file import may_be_ids
@@ -404,7 +404,7 @@ def _folded(texts: pl.Series) -> pl.Series:
     rest = texts.filter(texts.str.contains(_TO_FOLD) | (texts == "")).unique()
     if not len(rest):
         return texts
-    new = rest.to_frame("text").select(fold("text"))["text"]
+    new = rest.str.replace_all(r"\s+", " ").str.strip_chars()
     return texts.replace(rest, new.set(new == "", None))
 
 

@@ -317,7 +317,9 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(folder: Folder) -> None:
     os.mkfifo(root / "samples" / "image001.png")
     (root / "test.json").unlink()
     os.mkfifo(root / "test.json")
-    assert ("test.json", "", "is not a file") in found(validate(root))
+    assert ("test.json", "", "is a pipe or a device, which cannot be read twice; save it as a file") in found(
+        validate(root)
+    )
 
 
 def test_what_may_be_a_mistake_is_noted(folder: Folder) -> None:
