@@ -55,7 +55,7 @@ def largest_deviation(run: GuideStudy) -> float:
 
 def regular(run: GuideStudy) -> bool:
     """Whether the control items stand at regular intervals among Toloka's tasks."""
-    tasks = [row for row in run.rows("toloka/tasks.tsv", "\t") if not row["HINT:text"]]
+    tasks = [row for row in run.rows("export/tasks.tsv", "\t") if not row["HINT:text"]]
     places = [number for number, row in enumerate(tasks) if row["GOLDEN:answer"]]
     gaps = [later - earlier for earlier, later in itertools.pairwise(places)]
     return len(places) == len(run.controls) and max(gaps) - min(gaps) <= 1
@@ -112,20 +112,20 @@ REQUIREMENTS = [
     Requirement(INSTRUCTION, "the author's own restrictions stand in the instruction too", "study.yaml: restrictions",
         lambda run: "Не обсуждайте задания." in instruction(run) and len(run.plan["restrictions"]) == 4),
     Requirement(INSTRUCTION, "the restrictions reach the people on the platform", "Toloka: project.json, instruction.html",
-        lambda run: all("Не пользуйтесь нейросетями" in run.text(f"toloka/{name}") for name in ("instruction.html", "project.json"))),
+        lambda run: all("Не пользуйтесь нейросетями" in run.text(f"export/{name}") for name in ("instruction.html", "project.json"))),
     Requirement(INSTRUCTION, "examples show every kind of answer", "hb/raw/instruction.ru.md",
         lambda run: all(f"**Правильный ответ:** {label}" in instruction(run) for label in "ABCD")),
     Requirement(INSTRUCTION, "examples show every domain; what they do not show is named", "merilo study create: warnings",
         lambda run: not any("domain" in warning for warning in run.created["warnings"])),
     Requirement(INSTRUCTION, "a training explains the work", "study.yaml: training; Toloka: training.tsv",
-        lambda run: run.plan["training"]["feedback"] and len(run.rows("toloka/training.tsv", "\t")) == 8),
+        lambda run: run.plan["training"]["feedback"] and len(run.rows("export/training.tsv", "\t")) == 8),
 
     Requirement(TASKS, "people see the text that models receive", "Toloka: tasks.tsv, INPUT:prompt",
-        lambda run: {one["prompt"] for one in run.items} < {row["INPUT:prompt"] for row in run.rows("toloka/tasks.tsv", "\t")}),
+        lambda run: {one["prompt"] for one in run.items} < {row["INPUT:prompt"] for row in run.rows("export/tasks.tsv", "\t")}),
     Requirement(TASKS, "the task shows no solved examples", "study: items.jsonl, prompt",
         lambda run: all(one["prompt"].count("Ответ:") == 1 for one in run.items)),
     Requirement(TASKS, "people answer by the labels of models", "Toloka: project.json, output_spec",
-        lambda run: run.json("toloka/project.json")["task_spec"]["output_spec"]["answer"]["allowed_values"] == [*"ABCD"]),
+        lambda run: run.json("export/project.json")["task_spec"]["output_spec"]["answer"]["allowed_values"] == [*"ABCD"]),
 
     Requirement(PEOPLE, "five people answer every item", "hb/baseline.json: items.overlap_before_exclusion",
         lambda run: run.plan["arms"]["people"]["overlap"] == 5 and run.metrics["items"]["overlap_before_exclusion"] == {"5": ASKED}),
@@ -203,7 +203,7 @@ REQUIREMENTS = [
     Requirement(EXPERTS, "every sheet offers to skip a question that may be one's own", "sheets: instruction.html",
         lambda run: all(MINE in path.read_text(encoding="utf-8") for path in (run.root / "sheets").glob("*/instruction.html"))),
     Requirement(EXPERTS, "people without training do not read the rule for authors", "Toloka: instruction.html",
-        lambda run: MINE not in run.text("toloka/instruction.html")),
+        lambda run: MINE not in run.text("export/instruction.html")),
     Requirement(EXPERTS, "skipped questions are counted", "hb/baseline.json: arms.experts.responses.dropped",
         lambda run: run.experts["responses"]["dropped"]["may_be_mine"] > 0),
     Requirement(EXPERTS, "the majority of the other experts decides", "hb/baseline.json: arms.experts.agreement.min_votes",

@@ -10,13 +10,14 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from random import Random
 
 from command import Outcome, done, merilo
 from edited_plan import edit_plan
-from study_people import answered, of_kind, visits
+from study_people import NINE, Visit, answered, collect, of_kind, visits
 
 from merilo.studies.study_folder import open_study
 
@@ -137,24 +138,14 @@ def guide_study(root: Path) -> GuideStudy:
     _decide(study)
     done("study", "validate", study)
     done("study", "freeze", study, "--date", "2026-11-22")
-    done("study", "export", study, "--platform", "toloka", "--out", root / "toloka")
-    done("study", "export", study, "--platform", "table", "--arm", "experts", "--out", root / "sheets")
-    opened = open_study(study)
-    people = []
-    for visit in visits(opened, people=10, seed=2):
-        # One person errs where the others are right, and fails the control items.
-        careless = visit.person == 101
-        people.append(
-            replace(
-                visit, answers={task: "BCDA"["ABCD".index(answer)] for task, answer in visit.answers.items()}
-            )
-            if careless
-            else visit
-        )
-    exported = answered("toloka", root / "toloka", people)
-    (root / "assignments.tsv").write_text(exported, encoding="utf-8", newline="")
-    (root / "experts.csv").write_text(_experts(root), encoding="utf-8", newline="")
-    done("study", "import", study, root / "assignments.tsv", root / "experts.csv")
+    # One person errs where the others are right, and fails the control items.
+    careless = dict(zip("ABCD", "BCDA", strict=True))
+    people = [
+        visit if visit.person != 101 else replace(visit, answers={task: careless[answer] for task, answer in visit.answers.items()})
+        for visit in visits(open_study(study), people=10, seed=2)
+    ]  # fmt: skip
+    collect(study, root, "toloka", people)
+    _experts_answer(root, study)
     done("study", "baseline", study, "--out", study / "baseline")
     done("report", study, "--out", root / "hb", "--cards", data)
     return GuideStudy(root, created, merilo("verify", root / "hb", "--json", "-"))
@@ -184,26 +175,27 @@ def _decide(study: Path) -> None:
         path.write_text(text.replace(last, f"{last}- {rule[language]}\n- {limit}\n"), encoding="utf-8")
 
 
-def _experts(root: Path) -> str:
+def _experts_answer(root: Path, study: Path) -> None:
     """Every expert fills in their own sheet; one answer in 20 is wrong, and one in 30 is marked."""
-    study, random = open_study(root / "study"), Random(3)
-    right = {task.id: str(task.item.outputs) for task in of_kind(study, "test", "control")}
-    filled = []
-    for sheet in sorted((root / "sheets").glob("*/tasks.csv")):
-        expert = sheet.parent.name[3:]
-        rows = csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"), newline=""))
-        for number, row in enumerate(rows):
-            known = right.get(row["task"])
-            if known is None:
-                continue
-            drawn = random.random()
-            answer = MINE_TEXT if drawn < 1 / 30 else random.choice("ABCD") if drawn < 1 / 12 else known
-            page = f"{expert}-{number // 10}"
-            filled.append(
-                {**row, "respondent": expert, "answer": answer, "page": page, "seconds": "250", "reward": "5"}
+    done("study", "export", study, "--platform", "table", "--arm", "experts", "--out", root / "sheets")
+    random, files = Random(3), []
+    right = {task.id: str(task.item.outputs) for task in of_kind(open_study(study), "test", "control")}
+
+    def said(task: str) -> str:
+        drawn = random.random()
+        return MINE_TEXT if drawn < 1 / 30 else random.choice("ABCD") if drawn < 1 / 12 else right[task]
+
+    for sheet in sorted((root / "sheets").iterdir()):
+        if (sheet / "tasks.csv").exists():
+            expert = sheet.name[3:]
+            rows = csv.DictReader(
+                (sheet / "tasks.csv").read_text(encoding="utf-8-sig").splitlines(keepends=True)
             )
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(filled[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(filled)
-    return text.getvalue()
+            tasks = [row["task"] for row in rows if row["task"] in right]
+            filled = [
+                Visit(f"{expert}-{at}", expert, NINE + timedelta(minutes=at), 250, {task: said(task) for task in tasks[at : at + 10]}, 5.0)
+                for at in range(0, len(tasks), 10)
+            ]  # fmt: skip
+            files.append(root / f"{expert}.csv")
+            files[-1].write_text(answered("table", sheet, filled), encoding="utf-8", newline="")
+    done("study", "import", study, *files)

@@ -25,6 +25,7 @@ from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, op
 from merilo.studies.study_tasks import StudyTask, interleaved, pages
 
 REWARD = 0.05
+NINE = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 PLAN = """\
 study: {name}
@@ -150,7 +151,7 @@ def visits(folder: StudyFolder, *, people: int = 6, seed: int = 1, wrong: Sequen
     tests, controls = of_kind(folder, "test"), of_kind(folder, "control")
     gold = {task.id: str(task.item.outputs) for task in (*tests, *controls)}
     found = []
-    clock = dict.fromkeys(range(101, 101 + people), datetime(2026, 3, 2, 9, 0, tzinfo=UTC))
+    clock = dict.fromkeys(range(101, 101 + people), NINE)
     for page in pages(interleaved(tests, controls), arm.items_per_page):
         for person in sorted(random.sample(sorted(clock), arm.overlap)):
             answers = {
@@ -327,7 +328,7 @@ def _csv(export: Path, people: Sequence[Visit]) -> str:
         {
             **tasks[task], "respondent": str(visit.person), "answer": answer, "page": str(visit.number),
             "started": _iso(visit.started), "submitted": _iso(visit.submitted), "seconds": str(visit.seconds),
-            "reward": str(REWARD),
+            "reward": str(visit.reward),
         }
         for visit in people
         for task, answer in visit.answers.items()

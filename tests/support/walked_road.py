@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from command import done
 from edited_plan import edit_plan
 from site_in_process import agree, hidden, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
-from study_people import Visit, collect, of_kind
+from study_people import NINE, Visit, collect, of_kind
 
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_tasks import StudyTask, interleaved, pages
@@ -243,12 +243,11 @@ def _sent(client: TestClient, address: str, page: str, answer: str) -> str:
 
 def _visits(on_pages: Sequence[Sequence[StudyTask]], answers: Mapping[str, Sequence[str]]) -> list[Visit]:
     """Every person answers every page."""
-    start = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
     return [
         Visit(
             number=100 * person + place,
             person=100 + person,
-            started=start + timedelta(minutes=10 * place),
+            started=NINE + timedelta(minutes=10 * place),
             seconds=20 * len(page),
             answers={task.id: answers[task.id][person] for task in page},
         )
