@@ -25,13 +25,15 @@ def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setitem(sys.modules, "programs_benchmark", module)
     specification.loader.exec_module(module)
     data = tmp_path / "HumanEval.jsonl"
+    check = "def check(candidate):\n    pass\n"
     row = {
         "task_id": "1",
         "prompt": "def f():\n",
         "entry_point": "f",
-        "test": "def check(candidate):\n    pass\n",
+        "test": check,
+        "canonical_solution": "    return 1\n",
     }
-    data.write_text(json.dumps(row | {"canonical_solution": "    return 1\n"}) + "\n")
+    data.write_text(json.dumps(row) + "\n")
     monkeypatch.setattr(sys, "argv", ["programs.py", "--data", str(data), "--rounds", "1"])
     monkeypatch.setattr(module, "growth", lambda data, sizes: None)
     monkeypatch.setattr(module, "peer", lambda script, rows: module.Run(10, 10, 10.0, 1.0))
@@ -55,6 +57,13 @@ def test_a_jail_that_is_too_slow_or_fails_a_right_program_gives_exit_status_1(
 
 
 BENCHMARKS = sorted(SCRIPT.parent.glob("*.py"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_a_benchmark_starts(path: Path) -> None:
+    """They are seldom run, and what they import is renamed."""
+    subprocess.run([sys.executable, path, "--help"], check=True, capture_output=True, timeout=60)
 
 
 @pytest.mark.skipif(not BENCHMARKS, reason="the benchmarks come with a clone, not with the package")

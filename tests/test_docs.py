@@ -54,7 +54,9 @@ def test_every_error_stands_in_the_tree_at_the_head_of_its_module() -> None:
     [*PAGES, ROOT / "README.md", ROOT / "README.ru.md"],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
-def test_links_between_pages_lead_somewhere(path: Path) -> None:
+def test_links_between_pages_lead_somewhere_and_named_benchmarks_are_there(path: Path) -> None:
+    for script in re.findall(r"benchmarks/[\w/]+\.\w+", path.read_text(encoding="utf-8")):
+        assert (ROOT / script).exists(), f"{path.name} names {script}"
     for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", without_code(path)):
         if target.startswith(("http:", "https:", "mailto:")):
             continue
