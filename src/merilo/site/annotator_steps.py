@@ -385,10 +385,18 @@ def next_task(state: State, person: Person, now: int) -> ShownTask | Without | L
 def most_tasks(study: ServedStudy) -> int:
     """Return the most tasks of a person whom a platform pays for one sitting.
 
-    The plan's items per person, and control items.
+    The plan's items per person, at most those that there are, and control items.
     """
-    items = study.arm.items_per_person
-    return ceil(items * study.rules.every / (study.rules.every - 1)) if study.rules.every else items
+    items = min(study.arm.items_per_person, study.rules.tests)
+    return _with_controls(study, items, study.rules.controls)
+
+
+def _with_controls(study: ServedStudy, tests: int, controls: int) -> int:
+    """Return the number of tasks with so many items of the test, if there are so many control items."""
+    rules = study.rules
+    if not rules.every or rules.dialogues:
+        return tests
+    return tests + min(controls, ceil(tests / (rules.every - 1)))
 
 
 def most_answers(study: ServedStudy, person: Person) -> int | None:
@@ -404,15 +412,21 @@ def most_places(study: ServedStudy, person: Person) -> int:
     rules, most = study.rules, most_answers(study, person)
     tests = rules.tests - sum(map(rules.is_test, person.withheld))
     controls = rules.controls - sum(map(rules.is_control, person.withheld))
-    has_controls = rules.every and not rules.dialogues
-    controls = min(controls, ceil(tests / max(1, rules.every - 1))) if has_controls else 0
-    everything = tests + controls
+    everything = _with_controls(study, tests, controls)
     return everything if most is None else min(everything, most)
 
 
 def is_complete(state: State, person: Person) -> bool:
     """Return whether a person has answered as many items of the test as the plan wants of each."""
     return person.answers >= min(state.study.arm.items_per_person, state.rules.tests)
+
+
+def stage_now(state: State, person: Person) -> Stage:
+    """Return a person's stage: they are finished if no item is left for them, also before they ask for one."""
+    if person.stage != "working" or person.open or not person.answers:
+        return person.stage
+    left = next(state.free_from(person, 0), None) is not None or _held_by_others(state, person)
+    return "working" if left else "finished"
 
 
 def _shown(state: State, person: Person, page: Sequence[Assignment], now: int) -> ShownTask:

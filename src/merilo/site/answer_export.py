@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -18,15 +17,16 @@ from merilo.people.platforms.loading import json_text
 from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN
 from merilo.responses import Responses
-from merilo.site.annotator_steps import is_complete, most_tasks
+from merilo.site.annotator_steps import is_complete, most_tasks, stage_now
 from merilo.site.item_form import hidden_word
 from merilo.site.people_access import PLATFORM_IDS
 from merilo.site.served_study import ServedStudy
-from merilo.site.state import Person, State
+from merilo.site.state import Person, Stage, State
 from merilo.strict_json import Json, dumped
 from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import as_given
+from merilo.text import plain_number
 
 #: The columns of the table, before those of signals if the plan asks for them.
 COLLECTED_FIELDS: Final = (
@@ -261,35 +261,40 @@ _ENDS: Final = {
     "refused": "failed_training",
     "stopped": "stopped",
     "excluded": "excluded",
-    "finished": "finished",
 }
 _BEFORE_CONSENT: Final = frozenset({"consent", "declined"})
 
 
-def participation(people: Iterable[Person], now: int) -> Participation:
+def participation(state: State, now: int) -> Participation:
     """Count what became of people.
 
     Whoever is in the middle and has done nothing for 30 minutes has left.
 
     Args:
-        people: the people.
+        state: the study.
         now: the time, in milliseconds since 1970.
     """
     counts, left, after = Counter[str](), Counter[str](), Counter[int]()
-    for person in people:
+    for person in state.people.values():
+        stage = stage_now(state, person)
         counts["came"] += 1
-        counts["agreed"] += (person.before or person.stage) not in _BEFORE_CONSENT
-        if person.stage in _ENDS:
-            counts[_ENDS[person.stage]] += 1
-        elif person.completion is not None:
+        counts["agreed"] += (person.before or stage) not in _BEFORE_CONSENT
+        if stage in _ENDS:
+            counts[_ENDS[stage]] += 1
+        elif is_complete(state, person):
             counts["finished"] += 1
-        elif now - person.last_seen < AWAY:
+        elif stage == "finished":
+            counts["without_tasks" if person.from_platform or not person.answers else "finished"] += 1
+        elif person.completion is None and now - person.last_seen < AWAY:
             counts["under_way"] += 1
         else:
-            left[person.stage] += 1
-            if person.stage == "working":
+            left[stage] += 1
+            if stage == "working":
                 after[len(person.seconds)] += 1
-    ends = {name: counts[name] for name in ("came", "agreed", *_ENDS.values(), "under_way")}
+    ends = {
+        name: counts[name]
+        for name in ("came", "agreed", *_ENDS.values(), "finished", "without_tasks", "under_way")
+    }
     return Participation(
         **ends, left=dict(sorted(left.items())), left_after=dict(sorted(after.items())), personal=()
     )
@@ -302,7 +307,7 @@ def count_people(state: State, now: int) -> Participation:
         state: the study.
         now: the time, in milliseconds since 1970.
     """
-    came = participation(state.people.values(), now)
+    came = participation(state, now)
     chosen: defaultdict[str, Counter[int]] = defaultdict(Counter)
     declined = Counter[str]()
     asked = [demographic.words for demographic in state.study.folder.plan.demographics]
@@ -328,9 +333,6 @@ PAID_FIELDS: Final = (
     "platform", "id", "code", "stage", "answers", "seconds", "controls", "controls_right", "pay", "bonus",
 )  # fmt: skip
 
-#: Stages at which a part ended before it was complete.
-_ENDED: Final = frozenset({"declined", "refused", "stopped", "excluded"})
-
 
 def paid_people(state: State) -> str:
     """Return the people whom platforms sent as CSV, in the order in which they came.
@@ -340,35 +342,32 @@ def paid_people(state: State) -> str:
     owes a person without one: the pay for a failed training, or for the answers of somebody who was stopped or whose
     part ended early. Both are empty while the pay is not decided.
     """
-    study, platforms = state.study, set(PLATFORM_IDS.values())
+    platforms = set(PLATFORM_IDS.values())
     rows = []
     for person in sorted(state.people.values(), key=lambda person: person.created):
         if person.source not in platforms:
             continue
         answered = [assignment for assignment in person.tasks.values() if assignment.is_answer]
         answers = sum(not state.rules.is_training(assignment.task) for assignment in answered)
-        code, ended = person.completion, person.stage in _ENDED
-        owed = _owed(
-            study, person, answers, complete=code is not None and not ended and is_complete(state, person)
-        )
+        stage = stage_now(state, person)
         rows.append((
-            person.source, person.external, code or "", person.stage, str(answers),
+            person.source, person.external, person.completion or "", stage, str(answers),
             f"{sum(assignment.seconds or 0.0 for assignment in answered):.0f}", str(person.controls),
-            str(person.controls_right), *owed,
+            str(person.controls_right), *_owed(state, person, stage, answers),
         ))  # fmt: skip
     return guarded_csv(pl.DataFrame(rows, schema=dict.fromkeys(PAID_FIELDS, pl.String), orient="row"))
 
 
-def _owed(study: ServedStudy, person: Person, answers: int, *, complete: bool) -> tuple[str, str]:
+def _owed(state: State, person: Person, stage: Stage, answers: int) -> tuple[str, str]:
     """Return the pay and the bonus of a person; empty while the pay is not decided."""
-    each = answer_reward(study)
-    if each is None:
+    study = state.study
+    if (each := answer_reward(study)) is None:
         return "", ""
-    pay, bonus = each * most_tasks(study), 0.0
-    if person.stage == "refused":
+    whole, pay, bonus = each * most_tasks(study), 0.0, 0.0
+    if stage == "refused":
         bonus = study.arm.pay.screening or 0.0
-    elif person.stage == "stopped" or (
-        person.completion is not None and person.stage not in _ENDED and not complete
-    ):
-        bonus = min(pay, each * answers)
-    return f"{pay if complete else 0.0:.2f}", f"{bonus:.2f}"
+    elif stage == "stopped":
+        bonus = min(whole, each * answers)
+    elif stage not in _ENDS and (person.completion is not None or stage == "finished"):
+        pay, bonus = (whole, 0.0) if is_complete(state, person) else (0.0, min(whole, each * answers))
+    return plain_number(pay, ".2f"), plain_number(bonus, ".2f")

@@ -240,7 +240,9 @@ class SiteStatus:
     @property
     def left(self) -> tuple[int, float | None]:
         """Answers that will still come, to control items too, by the plan, and their pay; `None` while undecided."""
-        checks, _, pay = paid_work(self.study.arm, self.study.folder.plan, self.missing)
+        checks, _, pay = paid_work(
+            self.study.arm, self.study.folder.plan, self.missing, self.study.rules.controls
+        )
         return self.missing + checks, pay
 
     @property
@@ -279,7 +281,9 @@ class SiteStatus:
     @property
     def planned_pay(self) -> float | None:
         """The pay by the plan with the platform's commission; `None` while the pay is not decided."""
-        return self.with_commission(arm_figures(self.study.arm, self.study.folder.plan).pay)
+        return self.with_commission(
+            arm_figures(self.study.arm, self.study.folder.plan, self.study.rules.controls).pay
+        )
 
 
 def quick_status(state: State, now: int) -> SiteStatus:

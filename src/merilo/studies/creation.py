@@ -42,10 +42,12 @@ from merilo.studies.plan import (
     CONTROLS_FILE,
     INSTRUCTION_FILES,
     ITEMS_FILE,
+    ITEMS_PER_PERSON,
     STUDY_FILE,
     TRAINING_FILE,
     WEIGHTS_FILE,
     Arm,
+    ArmKind,
     ControlsPlan,
     Plan,
     SourceFile,
@@ -397,11 +399,15 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
 
 def _plan(known: _KnownItems, out: Path) -> Plan:
     source, subset, wishes, declared = known.source, known.subset, known.wishes, known.source.declared
-    arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
+    most = len(subset.items)
+    kind: ArmKind = "basic" if source.audience == "basic" else "untrained"
+    arms = {"people": Arm(kind=kind, items_per_person=min(ITEMS_PER_PERSON, most))}
     if source.audience == "expert":
         domains = wishes.field if wishes.per_domain is not None else ()
         domain = _domain_field(declared, subset.items, domains)
-        arms["experts"] = Arm(kind="expert", items_per_person=EXPERT_ITEMS, skip_own=True, domain=domain)
+        arms["experts"] = Arm(
+            kind="expert", items_per_person=min(EXPERT_ITEMS, most), skip_own=True, domain=domain
+        )
     # Each figure is computed for the groups of the dataset too, where the items have them.
     by = [
         name

@@ -53,6 +53,9 @@ PEOPLE_FILE: Final = "people.txt"
 FROZEN_FILE: Final = "frozen.json"
 INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
+#: Items per annotator, if a study has so many.
+ITEMS_PER_PERSON: Final = 50
+
 #: Minutes after which the tasks of a page on Merilo's own site go to others.
 LEASE_MINUTES: Final = 30
 #: Control items that a person answers there before they can be stopped.
@@ -232,7 +235,7 @@ class Arm:
         Field(ge=1, le=20),
         Help("Tasks on a page of Merilo's own site; pay counts items_per_page."),
     ] = 1
-    items_per_person: Annotated[Count, Help("Items per annotator, on average.")] = 50
+    items_per_person: Annotated[Count, Help("Items per annotator, on average.")] = ITEMS_PER_PERSON
     items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
     people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
     pay: Annotated[

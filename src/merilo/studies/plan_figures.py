@@ -22,6 +22,7 @@ from merilo.statistics.planning import (
 )
 from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan import Arm, Plan
+from merilo.text import plain_number
 from merilo.wording import counted_noun
 
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
@@ -103,8 +104,9 @@ def plan_figures(
 ) -> PlanFigures:
     """Compute the computed plan.
 
-    A task is a test item or a control item. Of `every` tasks one is a control item, so A answers to test items bring
-    A / (every - 1) answers to control items. A page is paid once for each annotator who answers it.
+    A task is a test item or a control item. Of `every` tasks one is a control item, none twice to one person. A person
+    who answers n test items therefore answers n / (every - 1) control items, at most those that there are. A task is
+    paid as its share of a page.
 
     Args:
         plan: the plan.
@@ -113,10 +115,10 @@ def plan_figures(
         training_there: the number of training items, which take time but are not paid.
     """
     items = plan.subset.size
-    arms = {name: arm_figures(arm, plan, training_there) for name, arm in plan.arms.items()}
+    arms = {name: arm_figures(arm, plan, controls_there, training_there) for name, arm in plan.arms.items()}
     metric = plan.baseline.metric or declared.metrics[0]
     wanted = wanted_controls(items, plan.controls.every) if plan.controls else 0
-    notes = [*_control_notes(plan, arms, controls_there, wanted)]
+    notes = [*_control_notes(plan, controls_there, wanted)]
     scored = metric_of(metric, declared.answer.kind)
     if not (scored.exact and scored.unit is None):
         notes.append(f"no interval is expected for {metric}: only shares of right answers have a formula")
@@ -143,20 +145,17 @@ def plan_figures(
     )
 
 
-def arm_figures(arm: Arm, plan: Plan, training: int = 0) -> ArmFigures:
+def arm_figures(arm: Arm, plan: Plan, controls: int, training: int = 0) -> ArmFigures:
     """Compute the figures of a group of annotators.
 
     Args:
         arm: the group.
         plan: the plan.
+        controls: the number of control items.
         training: the number of training items.
     """
-    items = plan.subset.size
-    answers = items * arm.overlap
-    checks, pages, pay = paid_work(arm, plan, answers)
-    # An expert of one domain answers no more items than it has.
-    own = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
-    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, own, items))
+    answers, people = plan.subset.size * arm.overlap, _people(arm, plan)
+    checks, pages, pay = paid_work(arm, plan, answers, controls)
     hours = (answers + checks + training * people) / arm.items_per_hour
     return ArmFigures(
         answers=answers,
@@ -173,20 +172,30 @@ def arm_figures(arm: Arm, plan: Plan, training: int = 0) -> ArmFigures:
     )
 
 
-def paid_work(arm: Arm, plan: Plan, answers: int) -> tuple[int, int, float | None]:
+def _people(arm: Arm, plan: Plan) -> int:
+    items = plan.subset.size
+    # An expert of one domain answers no more items than it has.
+    own = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
+    return arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, own, items))
+
+
+def paid_work(arm: Arm, plan: Plan, answers: int, controls: int) -> tuple[int, int, float | None]:
     """Compute the paid work that answers to items of the test bring.
 
     Args:
         arm: the group of annotators.
         plan: the plan; of `controls.every` tasks one is a control item.
         answers: answers to items of the test.
+        controls: the number of control items, which nobody answers twice.
 
     Returns:
-        Answers to control items, pages, and the pay of these pages; `None` while the pay is not decided.
+        Answers to control items, pages, and the pay of all tasks; `None` while the pay is not decided.
     """
-    checks = ceil(answers / (plan.controls.every - 1)) if plan.controls else 0
-    pages = ceil((answers + checks) / arm.items_per_page)
-    return checks, pages, None if arm.pay.per_page is None else pages * arm.pay.per_page
+    each = plan.subset.size * arm.overlap / _people(arm, plan)  # answers of one person
+    share = min(1 / (plan.controls.every - 1), controls / each) if plan.controls else 0.0
+    checks = ceil(answers * share - 1e-9)
+    pages, page = ceil((answers + checks) / arm.items_per_page), arm.pay.per_page
+    return checks, pages, None if page is None else (answers + checks) * page / arm.items_per_page
 
 
 def chance_of(declared: Dataset) -> float:
@@ -198,20 +207,13 @@ def chance_of(declared: Dataset) -> float:
     return max(1 / labels, _LEAST_CHANCE) if labels else _LEAST_CHANCE
 
 
-def _control_notes(plan: Plan, arms: Mapping[str, ArmFigures], there: int, wanted: int) -> Iterator[str]:
+def _control_notes(plan: Plan, there: int, wanted: int) -> Iterator[str]:
     if plan.controls is None:
         yield "there are no control items: annotators who guess cannot be found by them"
-        return
-    every = plan.controls.every
-    if there < wanted:
+    elif there < wanted:
         yield (
             f"there {'is' if there == 1 else 'are'} {there} of {wanted} control items "
-            f"({1 / every:.0%} of the tasks): add solved items that are not in the test"
-        )
-    if there < (most := ceil(max(arm.control_answers / arm.people for arm in arms.values()))):
-        yield (
-            f"an annotator would meet {most} control items, but there are only {there}: no control item "
-            f"may come twice to one person, so nobody may answer more than {there * every} tasks"
+            f"({1 / plan.controls.every:.0%} of the tasks): add solved items that are not in the test"
         )
 
 
@@ -338,4 +340,4 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
 
 
 def _money(currency: str, amount: float | None) -> str:
-    return "not decided" if amount is None else f"{amount:.2f} {currency}"
+    return "not decided" if amount is None else f"{plain_number(amount, '.2f')} {currency}"
