@@ -18,10 +18,10 @@ from site_process import running_site
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.journal import Event, Journal, LogEntry, ServerClock, Writer, database_url
-from merilo.site.serving import exclude_from_site, read_site
+from merilo.site.serving import exclude_from_site, read_site, serve_study
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.state import State
 from merilo.studies.study_folder import StudyFolder
@@ -323,3 +323,22 @@ def test_a_commit_waits_for_the_disk_although_the_server_would_not(own_server: P
         assert connection.scalar(text("SHOW synchronous_commit")) == "on"
         assert connection.scalar(text("SHOW idle_in_transaction_session_timeout")) == "30s"
     journal.close()
+
+
+def test_a_log_in_a_folder_that_cannot_be_written_is_read_without_a_trace(
+    frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = frozen()
+    with opened_site(folder) as site, visiting(site) as client:
+        path = site.studies[0].path
+        client.post(f"{path}task", data=form_in(to_first_task(client, path, "1")))
+        rest = folder.path / "site.db-wal"
+        monkeypatch.setattr("merilo.site.journal.os.access", lambda *_: False)
+        with pytest.raises(InputError, match="its latest answers are in site"):
+            read_site(folder.path)
+    assert not rest.exists()
+    before = {file: file.read_bytes() for file in folder.path.iterdir()}
+    assert [person.answers for person in read_site(folder.path).people.values()] == [1]
+    with pytest.raises(OutputError, match="cannot be written: you may not write to its folder"):
+        serve_study(folder.path, port=0)
+    assert {file: file.read_bytes() for file in folder.path.iterdir()} == before

@@ -232,7 +232,7 @@ def test_a_redirect_stays_on_the_site(site: AttackedSite) -> None:
 
 
 @pytest.mark.parametrize(("fields", "status"), [
-    (b"answer=1&answer=0", 303), (b"answer=%ff%fe", 422), (b"answer=1%00", 303), (b"answer=%ed%a0%80", 422), (b"answer[]=1", 422),
+    (b"answer=1&answer=0", 422), (b"answer=%ff%fe", 422), (b"answer=1%00", 303), (b"answer=%ed%a0%80", 422), (b"answer[]=1", 422),
     (b"answer=1&comment=%ed%a0%80%00%ff", 303), (b"answer=1&then=%ff", 303), (b"answer=1&then=mine", 303), (b"answer=" + b"1" * 60_000, 422),
     (b"answer=1&comment=" + quote("\u202e\u0000\u200b").encode(), 303), (b"answer=1&task=x&task=y", 303),
 ])  # fmt: skip

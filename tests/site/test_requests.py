@@ -44,10 +44,16 @@ def test_a_site_in_one_language_speaks_it_whatever_the_browser_asks_for(frozen: 
 
 
 @pytest.mark.parametrize(("address", "said"), [
-    ("?worker_id=", "worker_id в адресе пуст"), ("?PROLIFIC_PID=%20&STUDY_ID=1", "PROLIFIC_PID в адресе пуст"),
     ("?worker=1", "Вход по приглашению"), ("", "Вход по приглашению"),
+    *((address, "в адресе не содержит идентификатора") for address in (
+        "?worker_id=", "?PROLIFIC_PID=%20&STUDY_ID=1", "?PROLIFIC_PID={{%25PROLIFIC_PID%25}}", "?PROLIFIC_PID={{PROLIFIC_PID}}",
+        "?worker_id=ID", "?worker_id=null", "?workerId=WORKER_ID&assignmentId=1", "?worker_id=${id}", "?worker_id=" + "a" * 201,
+        "?worker_id=%ff", "?worker_id=a%0ab", "?worker_id=a%e2%80%8b", "?worker_id=%e2%80%aea", "?worker_id=a%00",
+    )),
 ])  # fmt: skip
-def test_somebody_without_an_id_is_told_what_is_missing(frozen: Frozen, address: str, said: str) -> None:
+def test_an_id_that_many_people_would_have_is_refused_and_named(
+    frozen: Frozen, address: str, said: str
+) -> None:
     with opened_site(frozen()) as site, visiting(site) as client:
         page = client.get(site.studies[0].path + address).text
         assert said in page

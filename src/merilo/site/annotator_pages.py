@@ -362,13 +362,14 @@ class _Visit:
             return self._stage(*look_result)
         if parameters.get("assignmentId") == PREVIEW:
             return self.notice(Text("Preview"), [Text("Accept the task on the platform to begin.")])
-        empty = next((name for name in PLATFORM_IDS if name in parameters), None)
-        if empty is None or handed is not None or self.study.by_invitation:
+        named = next((name for name in PLATFORM_IDS if name in parameters), None)
+        if named is None or handed is not None or self.study.by_invitation:
             text = Text("Open the personal link that you received, or enter its code.")
             return self.notice(Text("By invitation only"), [text], code_form=True)
         text = Text(
-            "{name} in the address is empty. Open the task on the platform again, or enter the code of an invitation.",
-            name=empty,
+            "{name} in the address is no id of a person: it is empty, not filled in by the platform, longer than 200 "
+            "characters or unreadable. Open the task on the platform again, or enter the code of an invitation.",
+            name=named,
         )
         return self.notice(Text("Your id on the platform is missing"), [text], code_form=True)
 

@@ -317,6 +317,8 @@ def answer_in(field: ItemField, form: Form) -> tuple[str, Text | None]:
         if len(numbers) != len(field.options) or not all(re.fullmatch(field.pattern, n) for n in numbers):
             return "", Text("Each letter needs one number.")
         answer = ",".join(numbers)
+    elif len(values) > 1:
+        return "", Text("More than one answer was sent. Give one and send it again.")
     else:
         answer = values[0] if values else ""
         answer = answer.rstrip() if field.kind == "program" else answer.strip()

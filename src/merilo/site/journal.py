@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 from sqlalchemy import (
@@ -175,7 +176,7 @@ class Journal:
 
     Raises:
         DataError: the database belongs to another program.
-        InputError: it cannot be reached, or is damaged.
+        InputError: it cannot be reached, is damaged, or is in a folder that cannot be written and not complete there.
         MissingPartError: the extra `postgres` is missing.
     """
 
@@ -218,10 +219,16 @@ class Journal:
         self.engine.dispose()
 
     def take(self) -> bool:
-        """Become the process that writes, until `close`; return whether no other process does."""
+        """Become the process that writes, until `close`; return whether no other process does.
+
+        Raises:
+            OutputError: the database can only be read.
+        """
         if self._connection is not None:
             return True
         if self.is_sqlite and self.url.database and self._lock is None:
+            if _is_read_only(self.url.database):
+                raise OutputError("cannot be written: you may not write to its folder", file=self.name)
             lock = os.fdopen(os.open(f"{self.url.database}.lock", os.O_WRONLY | os.O_CREAT, OWNER), "wb")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -432,6 +439,8 @@ def _forget(connection: Connection, entry: LogEntry) -> None:
 def _engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
+            if _is_read_only(url.database):
+                return create_engine(url.set(database=f"file:{quote(str(url.database))}", query=_UNCHANGED))
             _hide(url.database)
             engine = create_engine(
                 url, connect_args={"timeout": _PATIENCE, "check_same_thread": False}, paramstyle="named"
@@ -445,6 +454,29 @@ def _engine(url: URL) -> Engine:
         ) from None
     event.listen(engine, "connect", _acknowledged)
     return engine
+
+
+#: SQLite reads a file that nobody changes, and makes none beside it.
+_UNCHANGED: Final = {"immutable": "1", "uri": "true"}
+
+
+def _is_read_only(database: str | None) -> bool:
+    """Whether a database of SQLite can only be read: this user may not write to its folder.
+
+    Raises:
+        InputError: the end of the log lies in a file beside it, which SQLite could read only by writing.
+    """
+    path = Path(database or "")
+    if not path.is_file() or os.access(path.parent, os.W_OK):
+        return False
+    rest = Path(f"{path}-wal")
+    if rest.is_file() and rest.stat().st_size:
+        raise InputError(
+            f"cannot be read: its latest answers are in {rest.name}, and you may not write to the folder; copy all "
+            f"files {path.name}* to another one",
+            file=path,
+        )
+    return True
 
 
 def _hide(database: str | None) -> None:

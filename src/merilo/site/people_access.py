@@ -46,6 +46,11 @@ PLATFORM_IDS: Final[Mapping[str, str]] = {
 #: The longest id that a platform may hand over.
 LONGEST_ID: Final = 200
 
+#: What stands in an address whose platform has put no id there; so do braces and percent signs, as in `{{%ID%}}`.
+_PLACEHOLDERS: Final = frozenset(
+    {"id", "...", "null", "none", "undefined", *(name.lower() for name in PLATFORM_IDS)}
+)
+
 #: Mechanical Turk's assignment while somebody only looks at the task.
 PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
@@ -181,18 +186,25 @@ def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
         parameters: the parameters of the address.
 
     Returns:
-        The platform's name and the id; `None` without an id, or if somebody only looks at a task of Mechanical Turk.
+        The platform's name and the id; `None` without an id that tells people apart, or if somebody only looks at a
+        task of Mechanical Turk.
 
     Example:
-        >>> platform_id({"PROLIFIC_PID": "5f3a"}), platform_id({"page": "2"})
+        >>> platform_id({"PROLIFIC_PID": "5f3a"}), platform_id({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"})
         (('prolific', '5f3a'), None)
     """
     if parameters.get("assignmentId") == PREVIEW:
         return None
     for name, platform in PLATFORM_IDS.items():
-        if value := parameters.get(name, "").replace("\0", "").strip():
-            return platform, value[:LONGEST_ID]
+        value = parameters.get(name, "").strip()
+        if 0 < len(value) <= LONGEST_ID and value.isprintable() and not _is_placeholder(value):
+            return platform, value
     return None
+
+
+def _is_placeholder(value: str) -> bool:
+    """Whether an id is one that everybody would have: not filled in, or not readable."""
+    return value.lower() in _PLACEHOLDERS or not set(value).isdisjoint("{}%\N{REPLACEMENT CHARACTER}")
 
 
 def completion_code() -> str:
