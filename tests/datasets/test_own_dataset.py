@@ -238,7 +238,7 @@ GUESSED = [
     ([{"№": n, "Вопрос": f"Какой {n}?", **{f"Вариант {x}": x * 2 for x in "АБВ"}, "Правильный ответ": "АБВ"[n % 3]} for n in range(6)], ["A", "B", "C"], "Вариант А, Вариант Б, Вариант В", "id №"),
     ([{"Номер": n, "Текст вопроса": f"Какой {n}?", "1": "да", "2": "нет", "3": "оба", "Ответ": n % 3 + 1} for n in range(6)], ["A", "B", "C"], "1, 2, 3", "id Номер"),
     ([{"question": f"Which {n}?", "options": "red; green | blue; black" if n else "red|green", "answer": "AB"[n % 2]} for n in range(6)], ["A", "B"], "options", "B. blue; black"),
-    ([{"question": f"Which {n}?" * (n != 4), "A": "x", "B": "x" if n > 3 else "y", "answer": "AB"[n % 2]} for n in range(6)], ["A", "B"], "A, B", "item 5: option_b is the same as option A: 'x' (and 1 more like this)"),
+    ([{"question": f"Which {n}?" * (n != 4), "A": "x", "B": "x" if n > 3 else "y", "answer": "AB"[n % 2]} for n in range(6)], ["A", "B"], "A, B", "item 5: option_b is the same as option A: 'x' (and 1 more like this"),
     ([{"question": f"Which {n}?" * (n != 4), "answer": "A" * (n + 1)} for n in range(6)], [], "none", "item 5: question is empty, so there is no question"),
     ([{"id": n % 5, "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: rows 1 and 6 both have 0"),
     ([{"id": "", "question": f"Capital {n}?", "answer": f"City {n}"} for n in range(6)], [], "none", "the column id does not identify them: row 1 has no id"),

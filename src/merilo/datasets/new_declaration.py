@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.folders import META, folder_dataset, is_folder_dataset
 from merilo.datasets.guessing import NONE, Wishes, guess
 from merilo.datasets.rendering import in_english
+from merilo.datasets.validation.folder import Violation, grouped
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, laid_open
 from merilo.text import Language
@@ -91,22 +92,15 @@ def new_declaration(
         if all(item.value(field) is None for item in items):
             known = dict.fromkeys(name for item in items for name, _ in laid_open(item.meta))
             raise UsageError(f"no item has the field '{field}' ({choices(field, [*known])})")
-    notes = [*notes, *_unanswerable(items, declared)]
+    faults = unanswerable(items, declared)
+    notes = [
+        *notes,
+        *grouped([Violation("", f"item {item.id}", f"{name} {why}".strip()) for item, name, why in faults]),
+    ]
     near = replace(columns, file=_near(columns.file, place), shots=_near(columns.shots, place))
     write_text(place, declaration_text(replace(declared, items=near)))
     language = language or ("en" if in_english(declared, items) else "ru")
     return NewDeclaration(place, declared, language, notes, items, len(splits.get("shots", ())), folder)
-
-
-def _unanswerable(items: Sequence[Item], declared: Dataset) -> Iterator[str]:
-    """Say which items nobody can answer, a sentence for each kind."""
-    kinds: dict[str, list[str]] = {}
-    for item, field, why in unanswerable(items, declared):
-        kinds.setdefault(why.partition(":")[0].partition(",")[0], []).append(
-            f"item {item.id}: {field or 'inputs'} {why}"
-        )
-    for same in kinds.values():
-        yield same[0] + (f" (and {len(same) - 1} more like this)" if same[1:] else "")
 
 
 def _instead(source: Path) -> str:

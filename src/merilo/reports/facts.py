@@ -439,7 +439,10 @@ def _estimates(record: Baseline) -> Iterator[tuple[Text, Estimate]]:
 def overview(record: Baseline) -> Iterator[tuple[Cell, ...]]:
     """Yield people, items, agreement and cost: the name, the value and a detail of each."""
     people, agreement, cost = record.annotator_counts, record.agreement, record.cost
-    yield Text("annotators", context="row"), people.total, Text("excluded: {n}", n=people.excluded or 0)
+    excluded = Text("excluded: {n}", n=people.excluded or 0)
+    if people.excluded and people.used:
+        excluded = Text("excluded: {n}, counted: {used}", n=people.excluded, used=people.used)
+    yield Text("annotators", context="row"), people.total, excluded
     detail: Text | str = Text("every answer counts by itself") if record.programs else ""
     if not record.programs and agreement.low_agreement_share is not None:
         low, share = agreement.low_agreement, agreement.low_agreement_share
