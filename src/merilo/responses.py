@@ -106,6 +106,7 @@ class Responses:
         lost_pages: `page_reward` and `page_seconds` of every paid page without a response in `table`.
         scored: whether the answers were scored elsewhere: each is `passed` or `failed`.
         participation: how many people came and stayed, if the study counted them.
+        planned: how many items a study asks, and how many answers to each; `None` without a plan.
         reading: how the files were read; `None` if the responses do not come from files or tables.
         origin: the files or tables that were read; `None` if there are none, or if their folder is published.
         arms: annotator -> their arm, if the files have a column of arms.
@@ -122,6 +123,7 @@ class Responses:
     lost_pages: pl.DataFrame | None = None
     scored: bool = False
     participation: Participation | None = None
+    planned: tuple[int, int] | None = None
     reading: Reading | None = None
     arms: Mapping[str, str] | None = None
     origin: Origin | None = None

@@ -84,6 +84,22 @@ def test_yes_and_no_are_one_and_zero_where_all_answers_are_such(pair: tuple[str,
     assert len({among_others["", "1"], among_others["", "yes"] if "yes" in pair else "yes"}) == 2
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("АВСD", "ABCD"),
+        ("ВD", "ВD"),  # "В" is on the key of D
+        ("ФИСВ", "ФИСВ"),
+        ("АБВГ", "АБВГ"),
+    ],
+)
+def test_a_cyrillic_letter_is_the_latin_one_that_it_looks_like_unless_it_may_be_another(
+    typed: str, read: str
+) -> None:
+    answer = Answer(kind="choice", labels=("A", "B", "C", "D"))
+    assert "".join(spelled([*typed], Dataset(name="", title="", metrics=("acc",), answer=answer))) == read
+
+
 def test_labels_of_a_dataset_are_the_spelling() -> None:
     asked = Dataset(name="d", title="d", metrics=("acc",), answer=Answer(kind="choice", labels=("Да", "Нет")))
     assert spelled(["true", "0", "НЕТ", "может быть"], asked) == ["Да", "Нет", "Нет", "может быть"]

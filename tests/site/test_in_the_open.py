@@ -348,7 +348,7 @@ def test_a_forged_page_with_one_foreign_task_stores_nothing(frozen: Frozen) -> N
     with opened_site(folder) as site, visiting(site) as client:
         (study,) = site.studies
         page = to_first_task(client, study.path, "w1")
-        tasks = re.findall(r'name="task" value="([0-9a-f]{12})"', page)
+        tasks = re.findall(r'name="task" value="(t[0-9a-f]{11})"', page)
         (person,) = only_state(site).people.values()
         foreign = next(
             task.id for n, task in enumerate(study.tasks[: study.training.start]) if n not in person.tasks

@@ -131,7 +131,7 @@ def walk(study: ServedStudy, seen: Recorder, person: str = "w1") -> Iterator[tup
     path = f"/s/{study.key}/"
     page = seen.get(f"{path}?worker_id={person}").text
     page = agree(seen, path, page)
-    while (found := re.search(r'name="task" value="([0-9a-f]{12})"', page)) is not None:
+    while (found := re.search(r'name="task" value="(t[0-9a-f]{11})"', page)) is not None:
         number = study.numbers[found[1]]
         form: dict[str, object] = {"token": hidden(page, "token"), "task": found[1], "answer": given_answer(study, number)}  # fmt: skip
         yield number, form
@@ -184,7 +184,7 @@ def test_no_answer_that_a_browser_receives_has_gold_or_marks_of_control_items(
 def shape(text: str) -> str:
     """An answer without what differs between all tasks: ids, tokens, numbers, times, and the prompt with its last line."""
     text = re.sub(r'<div class="prompt.*?</div>|<label for="answer".*?</label>', "", text, flags=re.DOTALL)
-    text = re.sub(r"[0-9a-f]{12}", "ID", text)
+    text = re.sub(r"t[0-9a-f]{11}", "ID", text)
     return re.sub(r"\d+", "N", text)
 
 
@@ -243,7 +243,7 @@ def test_ids_of_control_items_look_like_the_others_and_lie_between_them(tmp_path
     with opened_site(frozen(study)) as site:
         (served,) = site.studies
     ids = [task.id for task in served.tasks]
-    assert all(re.fullmatch(r"[0-9a-f]{12}", one) for one in ids)
+    assert all(re.fullmatch(r"t[0-9a-f]{11}", one) for one in ids)
     places = {one: place for place, one in enumerate(sorted(ids))}
     mine = sum(places[task.id] for task in served.tasks if task.kind == "control")
     # Wilcoxon's rank sum has this mean and variance if the order tells nothing.

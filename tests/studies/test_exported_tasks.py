@@ -105,7 +105,7 @@ def test_ids_tell_neither_the_kind_nor_the_item_and_depend_on_the_answers(tmp_pa
     folder = bundled_study(tmp_path / "a", "bps")
     ids = [task.id for task in folder.tasks()]
     assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch(r"[0-9a-f]{12}", name) for name in ids)
+    assert all(re.fullmatch(r"t[0-9a-f]{11}", name) for name in ids)
     assert folder.arm_id("people") != folder.arm_id("experts")
     items = folder.items()
     changed = [Item(items[0].id, items[0].instruction, items[0].inputs, "0", items[0].meta), *items[1:]]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
@@ -143,7 +144,7 @@ def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None
     controls = room.folder.path / "controls.jsonl"
     controls.write_text("\n".join(controls.read_text("utf-8").splitlines()[1:]) + "\n", "utf-8")
     with pytest.raises(
-        DataError, match=r"there is no task '[0-9a-f]{12}' in this study: was the item changed"
+        DataError, match=r"there is no task 't[0-9a-f]{11}' in this study: was the item changed"
     ):
         import_files(open_study(room.folder.path), [path])
 
@@ -183,17 +184,71 @@ def test_answers_that_are_no_label_of_their_item_are_counted_and_named(tmp_path:
     path = room.file()
 
     def edit(rows: list[dict[str, str]]) -> None:
-        for row, answer in zip(rows, ["maybe", "да", " 1. ", "2", SKIP_OWN["en"], ""], strict=False):
+        for row, answer in zip(rows, ["maybe", "да", " 1. ", "2", SKIP_OWN["en"], "answer: 1"], strict=False):
             row["answer"] = answer
 
     imported = merilo("study", "import", room.folder.path, edited(path, edit), "--json", "-")
-    (sentence,) = imported.json["warnings"]
-    assert sentence == (
+    assert imported.json["warnings"] == [
+        "answers.csv: 1 answer is read as the label that it names (the first is 'answer: 1': row 7, field answer)",
         "answers.csv: 2 answers are no labels of their items: they count as votes and are always wrong (the first is "
-        "'maybe': row 2, field answer)"
-    )
-    assert f"warning: {sentence}" in imported.err
-    assert len(imported.json["added"]) == 1, "the file is imported nevertheless"
+        "'maybe': row 2, field answer)",
+    ]
+    assert all(f"warning: {sentence}" in imported.err for sentence in imported.json["warnings"])
+    assert {json.loads(line)["answer"] for line in room.answers.splitlines()} >= {"maybe", "да", "2", "1"}
+    assert "answer: 1" not in room.answers
+
+
+def test_a_table_half_of_whose_answers_are_no_labels_is_refused(tmp_path: Path) -> None:
+    room = Room(tmp_path, "table")
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        for row in rows[::2]:
+            row["answer"] = "3"
+
+    n = len(room.people)
+    with pytest.raises(
+        DataError, match=rf"{(n + 1) // 2} of {n} answers are no labels .* give the labels \(0, 1\)"
+    ):
+        import_files(room.folder, [edited(room.file(), edit)])
+
+
+def test_rows_of_a_sheet_without_an_answer_are_no_answers_and_are_not_paid(tmp_path: Path) -> None:
+    room = Room(tmp_path, "table", page=2)
+    frozen(room.folder)
+    path = room.file()
+
+    def edit(rows: list[dict[str, str]]) -> None:
+        item = next(
+            row["task"] for row in rows if row["task"] in {t.id for t in of_kind(room.folder, "test")}
+        )
+        for row in rows:
+            row["reward"] = ""
+            if row["task"] == item:
+                row["answer"] = " "
+        rows[-1].update(answer="", respondent="", page="")
+
+    imported = merilo("study", "import", room.folder.path, edited(path, edit), "--json", "-")
+    (warning,) = imported.json["warnings"]
+    assert re.fullmatch(r"answers.csv: 4 rows have no answer \(the first is row \d+\)", warning)
+    (file,) = imported.json["added"]
+    assert (file["left_out"], file["answers"]) == ({"unanswered": 4}, file["rows"] - 4)
+    assert imported.json["tables"]["people"]["answers"] == file["answers"]
+    baseline = study_baseline(room.folder)
+    assert baseline.cost.total == pytest.approx(0.05 / 2 * file["answers"])
+    found = {finding.code: finding.sentence.en for finding in baseline.findings}
+    n = len(room.folder.items())
+    assert found["unfinished"] == f"2 of {n} planned items have fewer than 3 answers, 1 of them none"
+    whole = Room(tmp_path / "whole", "table")
+    import_files(whole.folder, [whole.file()])
+    assert "unfinished" not in {finding.code for finding in study_baseline(whole.folder).findings}
+
+
+def test_a_sheet_that_nobody_filled_in_holds_no_answers(tmp_path: Path) -> None:
+    room = Room(tmp_path, "table")
+    (file,) = import_files(room.folder, [tmp_path / "out" / "tasks.csv"]).added
+    assert (file.answers, file.left_out) == (0, {"unanswered": file.rows})
+    with pytest.raises(DataError, match="has no answers of the arm 'people' yet"):
+        study_baseline(room.folder)
 
 
 CUTS: dict[str, Callable[[str], str]] = {
@@ -256,11 +311,11 @@ def test_training_and_rejected_rows_are_counted_and_are_no_answers(tmp_path: Pat
 
     (one,) = import_files(room.folder, [edited(room.file(), edit, "\t")]).added
     assert dict(one.left_out) == {"not_submitted": 1, "rejected": 1, "training": 1}
-    assert one.answers == one.rows - 3
+    assert one.answers == one.rows - 4
     responses = study_responses(room.folder)
     # A paid page without an answer counts for the cost only.
     assert responses.dropped == {"empty_answer": 1}
-    assert responses.table.height == one.answers - 1
+    assert responses.table.height == one.answers
 
 
 def test_a_control_item_is_judged_by_the_study_not_by_the_file(tmp_path: Path) -> None:

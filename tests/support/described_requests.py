@@ -17,7 +17,7 @@ from merilo.studies.study_tasks import ANSWER
 _TEXT: Final = {"type": "string"}
 _LANGUAGE: Final = {"type": "string", "enum": ["ru", "en"]}
 _ANSWER: Final[Mapping[str, object]] = {
-    "task": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    "task": {"type": "string", "pattern": "^t[0-9a-f]{11}$"},
     ANSWER: {"type": "array", "items": {"type": "string", "maxLength": LONGEST_ANSWER}},
     "then": {"type": "string", "enum": ["next", "pause", "mine"]},
     "comment": {"type": "string", "maxLength": LONGEST_COMMENT},

@@ -70,8 +70,8 @@ def status_of(evidence: Evidence, findings: Iterable[Finding]) -> Status:
 def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Return what the reader of a baseline must know, what rejects it first."""
     makers = (
-        _low_agreement, _simulated, _unchecked, _suspect_controls, _many_excluded, _few_annotators, _busy_annotators,
-        _outside_labels, _spelling, _missing, _unread, _fast_answers, _joined_gold, _without_gold,
+        _low_agreement, _simulated, _unfinished, _unchecked, _suspect_controls, _many_excluded, _few_annotators,
+        _busy_annotators, _outside_labels, _spelling, _missing, _unread, _fast_answers, _joined_gold, _without_gold,
         _variants, _low_pay, _other_datasets,
     )  # fmt: skip
     return tuple(finding for maker in makers for finding in maker(evidence))
@@ -116,6 +116,25 @@ def _simulated(evidence: Evidence) -> Iterator[Finding]:
     if any(name.startswith(SIMULATED_PREFIX) for name in evidence.annotators["annotator"]):
         text = Text("the annotators are simulated: the estimate says nothing about people")
         yield Finding(code=SIMULATED, sentence=text)
+
+
+def _unfinished(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.responses.planned is None:
+        return
+    items, overlap = evidence.responses.planned
+    tests = evidence.responses.table.filter(~pl.col("is_control")).unique(["item", "respondent"])
+    people = tests.group_by("item").len()["len"]
+    without = items - len(people)
+    if few := without + int((people < overlap).sum()):
+        text = Text(
+            "{few} of {items:# planned item|# planned items} {few:has|have} fewer than {overlap:# answer|# answers}, "
+            "{without} of them none",
+            few=few,
+            items=items,
+            overlap=overlap,
+            without=without,
+        )
+        yield Finding(code="unfinished", sentence=text)
 
 
 def _unchecked(evidence: Evidence) -> Iterator[Finding]:
@@ -198,7 +217,8 @@ def _outside_labels(evidence: Evidence) -> Iterator[Finding]:
             file=first["file"],
             row=first["row"],
         )
-        yield Finding(code="outside_labels", sentence=text)
+        half = 2 * outside.height >= evidence.responses.table.height
+        yield Finding(code="outside_labels", sentence=text, rejects=half)
 
 
 def _spelling(evidence: Evidence) -> Iterator[Finding]:

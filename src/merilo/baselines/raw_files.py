@@ -97,6 +97,7 @@ class _Facts(Record):
     unread: tuple[Unread, ...]
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
     participation: Participation | None
+    planned: tuple[int, int] | None
     scored: bool
     signals: bool
     gold: GoldRecord | None
@@ -304,6 +305,7 @@ def _read_responses(folder: Path, facts: _Facts) -> Responses:
         lost_pages=None if facts.lost_pages is None else pl.DataFrame(facts.lost_pages, _PAGES, orient="row"),
         scored=facts.scored,
         participation=facts.participation,
+        planned=facts.planned,
         reading=read_reading(reading) if reading.is_file() else None,
     )
 

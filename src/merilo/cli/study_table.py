@@ -101,7 +101,8 @@ def import_parts(imported: ImportedStudy) -> Iterator[Part]:
         answers = counted_noun(file.answers, "answer", "answers")
         yield f"{file.name} ({NAMES[file.platform]}, {file.arm}): {answers}{left}"
     for arm, table in imported.imports.tables.items():
-        repeated = f" ({counted_noun(table.repeated, 'row', 'rows')} in several files)" * bool(table.repeated)
+        rows = counted_noun(table.repeated, "repeated row counts once", "repeated rows count once")
+        repeated = f" ({rows})" * bool(table.repeated)
         answers = counted_noun(table.answers, "answer", "answers")
         yield f"The study now has {answers} of {arm}{repeated}."
     for arm, came in imported.imports.people.items():

@@ -194,7 +194,8 @@ def _keys(texts: pl.DataFrame, dataset: Dataset, labels: Iterable[str], separato
 def _in_one_alphabet(keys: pl.Series) -> pl.Series:
     """Replace a key in Cyrillic letters that look Latin by the Latin key, if that is given too and no other fits.
 
-    The letter may also be one of an own Cyrillic list (А, Б, В), or stand on the key of another Latin label.
+    A letter may also be one of an own Cyrillic list (А, Б, В), or stand on the key of another Latin label: В is on
+    the key of D. It is then the Latin letter only if others look Latin that are on no key of a label, such as А.
     """
     written = keys.filter(keys.str.contains(_LOOKS_LATIN)).unique()
     if written.is_empty():
@@ -203,7 +204,8 @@ def _in_one_alphabet(keys: pl.Series) -> pl.Series:
     latin = written.map_elements(lambda key: key.upper().translate(TWINS).casefold(), return_dtype=pl.String)
     typed = written.map_elements(lambda key: key.translate(TO_QWERTY), return_dtype=pl.String)
     there = keys.unique().implode()
-    fits = latin.is_in(there) & ((typed == latin) | ~typed.is_in(there))
+    alike = latin.is_in(there) & ~typed.is_in(there)
+    fits = alike | (latin.is_in(there) & ((typed == latin) | alike.any()))
     fits &= (written.str.len_chars() > 1) | pl.Series([not listed])
     return keys.replace(written.filter(fits), latin.filter(fits))
 

@@ -139,10 +139,12 @@ def study_baseline(
     gold = gold_file(folder)
     own = folder.path / folder.plan.dataset
     imports = read_imports(folder)
+    # Of an item that its author skips, fewer people may answer than planned.
+    asked = (len(folder.items()), 1 if planned.skip_own else planned.overlap)
     others = [other for other in folder.plan.arms if other in imports.tables.keys() - {name} and arm is None]
     with _keys_of_the_plan(folder):
         result = baseline(
-            responses or study_responses(folder, arm=name),
+            replace(responses or study_responses(folder, arm=name), planned=asked),
             dataset=shown(own) if own.exists() else folder.plan.dataset,
             gold=gold,
             models=models,

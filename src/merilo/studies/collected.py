@@ -90,8 +90,8 @@ class AnswersTable(Record):
 
     Attributes:
         sha256: its hash.
-        answers: its rows.
-        repeated: rows that occur in several imported files and are counted once, or not if the last takes them back.
+        answers: how many answers it has; a page that was sent without one has a row too.
+        repeated: rows that occur more than once and are counted once, or not if the last takes them back.
         planned_pay: answers on pages whose pay no file states, so that they have the pay of the plan.
         fields: the columns that hold the items' input fields.
     """
@@ -167,7 +167,7 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
     """
     table = read_imports(folder).tables.get(arm)
     path = answers_file(folder, arm)
-    if table is None:
+    if table is None or not table.answers:
         raise DataError(
             f"the study has no answers of the arm '{arm}' yet: import the platform's file with 'merilo study import'",
             file=shown(folder.path),
@@ -233,7 +233,7 @@ def import_files(
                 platform=source,
                 arm=replies.arm,
                 rows=replies.rows,
-                answers=replies.replies.filter(~pl.col("withdrawn")).height,
+                answers=replies.replies.filter(~pl.col("withdrawn"))["answer"].count(),
                 left_out=dict(replies.left_out),
                 encoding=encoding,
             )
@@ -388,7 +388,7 @@ def _answers_table(
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return text, AnswersTable(
         sha256=sha256(text.encode()).hexdigest(),
-        answers=replies.height,
+        answers=replies["answer"].count(),
         repeated=every.height - int(every["withdrawn"].sum()) - replies.height,
         planned_pay=int(replies["planned"].sum()),
         fields=tuple(dict.fromkeys(name for task in replies["task"] for name in fields[task])),

@@ -20,6 +20,8 @@ from merilo.atomic_write import unguarded_csv
 from merilo.errors import DataError, InputError
 from merilo.file_reading import Reading
 from merilo.files import FileTable, opened
+from merilo.models.reply_answers import form_of
+from merilo.models.reply_reader import read as read_in_words
 from merilo.people.platforms import NAMES, Export, loading
 from merilo.people.platforms.forms import TABLE_FORMS, SeveralAnswersError, questions_of
 from merilo.people.reading import field_names, read_export
@@ -55,7 +57,7 @@ class FileReplies:
             `signals`; and `withdrawn`, whether the page was rejected or skipped, which takes back what an earlier
             file says of it.
         rows: rows of the file with a task.
-        left_out: reason -> rows that are no answers: rejected, not submitted, training, own items.
+        left_out: reason -> rows that are no answers: rejected, not submitted, training, unanswered, own items.
         warnings: what the author should know of the answers, a sentence each.
         copies: respondent -> the browser's copy of their page, if the file is of a page without a server.
     """
@@ -105,26 +107,44 @@ def file_replies(
     by_author = pl.concat_str(TASK, pl.col("respondent").str.strip_chars(), separator="\x1f").is_in(own)
     marked = pl.col("answer").str.strip_chars().is_in(list(SKIP_OWN.values()))
     training = pl.col(TASK).is_in([task.id for task in tasks if task.kind == "training"])
+    # A platform pays for a page that was sent without an answer; a row of a sheet was not filled in.
+    unfilled = (platform == "table") & _blank() & pl.col("page_reward").is_null()
     why = (
         pl.when(pl.col("dropped").is_not_null()).then("dropped")
         .when(training).then(pl.lit("training"))
+        .when(unfilled).then(pl.lit("unanswered"))
         .when(by_author & ~marked.fill_null(value=False)).then(pl.lit("own_item"))
     )  # fmt: skip
     if SIGNALS not in rows.columns:
         rows = rows.with_columns(pl.lit(None, pl.String).alias(SIGNALS))
     rows = rows.with_columns(why.alias("why"), withdrawn=pl.col("dropped").is_not_null())
+    rows, outside = _with_labels(rows, tasks, path)
     answers = rows.filter(pl.col("why").is_null())
     for row in answers.filter(pl.col("respondent").is_null())["row"].head(1):
-        raise InputError("the answer has no annotator", file=shown(path), row=row)
+        raise InputError(
+            "the answer has no annotator: fill in the column 'respondent'", file=shown(path), row=row
+        )
     left_out = dict(sorted(rows["why"].drop_nulls().value_counts().iter_rows()))
     replies = rows.filter(pl.col("why").is_null() | pl.col("withdrawn")).select(*_reply(), "withdrawn")
     replies = replies.sort("withdrawn", maintain_order=True)
     warnings = (
         *(values.sentence.in_language("en") for values in unread),
+        *_unanswered(rows.filter(pl.col("why").is_null() | (pl.col("why") == "unanswered"), _blank()), path),
         *_contradicting(answers, [task.id for task in tasks if task.kind == "test"], path),
-        *_outside_labels(answers, tasks, path),
+        *outside,
     )
     return FileReplies(arm, replies, rows.height, left_out, warnings, copies)
+
+
+def _blank() -> pl.Expr:
+    return pl.col("answer").fill_null("").str.strip_chars() == ""
+
+
+def _unanswered(rows: pl.DataFrame, path: Path) -> Iterator[str]:
+    """Count the rows without an answer, and name the first."""
+    for row in rows["row"].head(1):
+        count = counted_noun(rows.height, "row has no answer", "rows have no answer")
+        yield f"{shown(path.name)}: {count} (the first is row {row})"
 
 
 def _contradicting(answers: pl.DataFrame, tests: Sequence[str], path: Path) -> Iterator[str]:
@@ -149,30 +169,54 @@ def _contradicting(answers: pl.DataFrame, tests: Sequence[str], path: Path) -> I
             yield f"{shown(path.name)}: {count} (the first is in row {rows['row'].sort()[0]})"
 
 
-def _outside_labels(answers: pl.DataFrame, tasks: Sequence[StudyTask], path: Path) -> tuple[str, ...]:
-    """Count the answers that are no label of their item, and name the first."""
-    labelled = {task.id: task.labels for task in tasks if task.form == "labels"}
-    if not labelled:
-        return ()
-    answers = answers.filter(pl.col(TASK).is_in([*labelled]) & (pl.col("answer").str.strip_chars() != ""))
-    declared, texts = tasks[0].declared, answers["answer"].unique().to_list()
-    every = dict.fromkeys(label for labels in labelled.values() for label in labels)
-    keys = answer_keys([("", text) for text in (*texts, *every)], declared, every)
-    outside = [
-        (row, text)
-        for task, text, row in answers.select(TASK, "answer", "row").iter_rows()
-        if keys["", text] not in {keys["", label] for label in labelled[task]}
-        and not (text.strip() in SKIP_OWN.values() or may_be_mine(text))
-    ]
-    if not outside:
-        return ()
-    row, text = outside[0]
-    count = counted_noun(
-        len(outside),
-        "answer is no label of its item: it counts as a vote and is always wrong",
-        "answers are no labels of their items: they count as votes and are always wrong",
+def _with_labels(
+    rows: pl.DataFrame, tasks: Sequence[StudyTask], path: Path
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read answers that are no label of their item as replies of models are read, and say how many are one or none.
+
+    Raises:
+        DataError: half of the answers are no labels, so that the table has another form.
+    """
+    labelled = {task.id: task for task in tasks if task.form == "labels"}
+    own = pl.col("answer").str.strip_chars().is_in(list(SKIP_OWN.values()))
+    answers = rows.filter(pl.col("why").is_null() & pl.col(TASK).is_in([*labelled]) & ~_blank() & ~own)
+    if answers.is_empty():
+        return rows, []
+    every = dict.fromkeys(label for task in labelled.values() for label in task.labels)
+    keys = answer_keys(
+        [("", text) for text in (*answers["answer"].unique(), *every)], tasks[0].declared, every
     )
-    return (f"{shown(path.name)}: {count} (the first is '{shortened(text, 30)}': row {row}, field {ANSWER})",)
+    read: dict[str, str] = {}
+    found: dict[bool, list[tuple[str, int]]] = {True: [], False: []}
+    for name, text, row in answers.select(TASK, "answer", "row").iter_rows():
+        task = labelled[name]
+        if keys["", text] in {keys["", label] for label in task.labels} or may_be_mine(text):
+            continue
+        # The alphabet of a single letter follows from the other answers.
+        words = len(text.strip()) > 1
+        label = words and read_in_words(text, form_of(task.declared, task.item)).value
+        found[bool(label)].append((text, row))
+        if label:
+            read[f"{name}\x1f{text}"] = label
+    warnings = []
+    for known, single, plural in (
+        (True, "answer is read as the label that it names", "answers are read as the labels that they name"),
+        (False, "answer is no label of its item: it counts as a vote and is always wrong",
+         "answers are no labels of their items: they count as votes and are always wrong"),
+    ):  # fmt: skip
+        for text, row in found[known][:1]:
+            first = f"(the first is '{shortened(text, 30)}': row {row}, field {ANSWER})"
+            warnings.append(f"{shown(path.name)}: {counted_noun(len(found[known]), single, plural)} {first}")
+    if 2 * len(found[False]) >= answers.height:
+        raise DataError(
+            f"{len(found[False])} of {answers.height} answers are no labels of their items, such as "
+            f"'{shortened(found[False][0][0], 30)}': give the labels ({listed([*every])})",
+            file=shown(path),
+            row=found[False][0][1],
+            field=ANSWER,
+        )
+    named = pl.concat_str(TASK, "answer", separator="\x1f")
+    return rows.with_columns(answer=named.replace_strict(read, default=pl.col("answer"))), warnings
 
 
 def _reply() -> list[pl.Expr]:

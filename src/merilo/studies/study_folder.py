@@ -106,7 +106,8 @@ class StudyFolder:
     def tasks(self, arm: str | None = None) -> tuple[StudyTask, ...]:
         """Read the items as people are asked them: those of the test, then control items, then training items.
 
-        Annotators see the ids of their tasks, so an id must not tell which tasks are control items.
+        Annotators see the ids of their tasks, so an id must not tell which tasks are control items. It begins with a
+        letter: spreadsheets write other digits as numbers.
 
         Args:
             arm: the group of annotators, whose domains and time limits the tasks have; none by default.
@@ -128,7 +129,7 @@ class StudyFolder:
                 known = "" if kind == "test" else json.dumps([*map(entry_of, solved)], sort_keys=True)
                 ids = shake_256(self.key + f"{kind}{known}".encode()).hexdigest(6 * len(solved))
                 tasks += [
-                    StudyTask(ids[12 * at : 12 * at + 12], item, kind, declared, group, field)
+                    StudyTask(f"t{ids[12 * at + 1 : 12 * at + 12]}", item, kind, declared, group, field)
                     for at, item in enumerate(solved)
                 ]
         return tuple(tasks)
