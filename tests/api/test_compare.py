@@ -9,11 +9,11 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from command import merilo as command
-from compared_pools import RUN, answers, asked, items_of, pools
 from compared_study import guesses, model, study
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
 from model_backends import LocalBackend, by_likelihood
+from simulated_pool import RUN, answers, asked, items_of, pools
 from study_people import bundled_study, collect, visits
 
 import merilo

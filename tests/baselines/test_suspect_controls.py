@@ -4,7 +4,24 @@ from pathlib import Path
 
 import pytest
 from command import done, merilo
-from exports import pool_with_suspect_controls, row, small_pool, toloka, written
+from exports import row, small_pool, toloka, written
+
+
+def pool_with_suspect_controls() -> list[tuple[str, ...]]:
+    """Twelve people, two controls with a wrong known answer, and five people who answered only these two.
+
+    The known answer of x0 and x1 is B, and everybody answers A. Seven people (`w`) also answer six fair controls. All answer
+    q0 to q3: A, but on q3 four of the seven answer B. Those five (`v`) are excluded, so that most votes make q3 a B.
+    """
+    steady, fresh = [f"w{n}" for n in range(7)], [f"v{n}" for n in range(5)]
+    wrong = {("q3", name) for name in steady[:4]}
+    rows = [
+        row(question, "B" if (question, who) in wrong else "A", who)
+        for question in ("q0", "q1", "q2", "q3")
+        for who in (*steady, *fresh)
+    ]
+    rows += [row(f"x{n}", "A", who, golden="B") for n in range(2) for who in (*steady, *fresh)]
+    return rows + [row(f"c{n}", "A", who, golden="A") for n in range(6) for who in steady]
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,19 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from exports import row, small_pool, toloka, written
-from platform_files import MTURK, OLD_TOLOKA, delimited, mturk_row, old_toloka, studio_csv, studio_records
+from exports import (
+    MTURK,
+    OLD_TOLOKA,
+    delimited,
+    mturk_row,
+    old_toloka,
+    row,
+    small_pool,
+    studio_csv,
+    studio_records,
+    toloka,
+    written,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from command import merilo
 from exports import row, toloka, written
-from gold_files import entry, golds, pool, split, table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,42 @@ from merilo.datasets.dataset_files import read_split
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.metrics.scoring import score
-from merilo.people.gold import read_gold, solved_gold
+from merilo.people.gold import Gold, read_gold, solved_gold
+
+
+def pool(**fields: list[str]) -> pl.DataFrame:
+    """A pool's items: a column a field."""
+    return pl.DataFrame(fields).with_row_index("item", offset=1)
+
+
+def split(path: Path, items: list[dict[str, object]], form: str = "v1") -> Path:
+    """A split file in one of the benchmark's forms."""
+    if form == "parquet":
+        pl.DataFrame(items).write_parquet(path.with_suffix(".parquet"))
+        return path.with_suffix(".parquet")
+    if form == "jsonl":
+        path = path.with_suffix(".jsonl")
+        path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+        return path
+    content = {"data": {"test": items}} if form == "v1" else {"data": items, "access": "public"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def entry(
+    identity: object, outputs: object, meta: dict[str, object] | None = None, **inputs: object
+) -> dict[str, object]:
+    return {
+        "instruction": "{question}",
+        "inputs": inputs,
+        "outputs": outputs,
+        "meta": {"id": identity, **(meta or {})},
+    }
+
+
+def golds(gold: Gold) -> list[str]:
+    return gold.answers["gold"].to_list()
+
 
 # The dataset's own split file
 
@@ -69,7 +103,7 @@ def test_turns_of_a_dialogue_are_known_by_both_numbers(tmp_path: Path) -> None:
     turns = [
         {**entry(None, "1", question=f"q{n}"), "meta": {"dialog_id": 3, "question_id": n}} for n in range(2)
     ]
-    path = table(tmp_path / "t.json", json.dumps({"data": {"test": [turns]}}))
+    path = written(tmp_path / "t.json", json.dumps({"data": {"test": [turns]}}))
     gold = read_gold(path, pool(question=["q1"]))
     assert gold.items[1].id == "3/1"
     assert gold.answers["id"].to_list() == ["3/1"]
@@ -109,7 +143,7 @@ def test_a_pool_of_every_dataset_gets_its_items_from_the_split_file(name: str) -
 
 
 def test_a_table_gives_items_of_the_fields_that_the_pool_shows(tmp_path: Path) -> None:
-    path = table(
+    path = written(
         tmp_path / "g.csv",
         "id,question,gold,meta.domain,score,variant,id_task,year\n7,q1,A,sea,2,1,8_0,1990\n8,q2,B,,x,2,16,\n",
     )
@@ -165,7 +199,7 @@ TABLES = {
 @pytest.mark.parametrize("case", TABLES)
 def test_a_table_joins_by_ids_or_fields_of_equal_names(tmp_path: Path, case: str) -> None:
     content, fields, how, expected = TABLES[case]
-    gold = read_gold(table(tmp_path / "g.csv", content), pool(**fields), **how)
+    gold = read_gold(written(tmp_path / "g.csv", content), pool(**fields), **how)
     assert (golds(gold), gold.facts.column, [item.id for item in gold.items.values()]) == expected
 
 
@@ -186,7 +220,7 @@ REFUSED = {
 def test_a_table_that_does_not_join_is_refused_in_a_short_sentence(tmp_path: Path, content: str) -> None:
     with pytest.raises(MeriloError) as caught:
         read_gold(
-            table(tmp_path / "g.csv", content), pool(question=["q1", "q2", "q2"], options=["x", "x", "y"])
+            written(tmp_path / "g.csv", content), pool(question=["q1", "q2", "q2"], options=["x", "x", "y"])
         )
     assert REFUSED[content] in str(caught.value)
     assert len(str(caught.value)) < 500

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import done, merilo
-from exports import written
-from platform_files import (
-    MTURK,
-    OLD_TOLOKA,
-    delimited,
-    mturk_row,
-    old_toloka,
-    studio_csv,
-    studio_records,
-)
+from exports import MTURK, OLD_TOLOKA, delimited, mturk_row, old_toloka, studio_csv, studio_records, written
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.file_reading import Reading

@@ -12,10 +12,10 @@ import pytest
 from accessibility import AccessibilityCheck
 from browser import OUTSIDE, opened_browser
 from command import merilo
-from compared_pools import answers, asked, pools
 from compared_study import guesses, model, study
 from hostile_text import HOSTILE
 from parsed_page import ParsedPage
+from simulated_pool import answers, asked, pools
 
 from merilo import compare, leaderboard
 from merilo.errors import OutputError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from every import every
-from platform_files import delimited
+from exports import delimited
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
 from merilo.items import Item

@@ -1,22 +1,28 @@
-"""Small exports in the platforms' own formats, written by tests."""
+"""Small exports in the platforms' own formats, in the shapes that these really write."""
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-HEADER = (
-    "INPUT:question",
-    "OUTPUT:answer",
-    "GOLDEN:answer",
-    "ASSIGNMENT:assignment_id",
-    "ASSIGNMENT:worker_id",
-    "ASSIGNMENT:status",
-    "ASSIGNMENT:started",
-    "ASSIGNMENT:submitted",
-    "ASSIGNMENT:reward",
-)
+PAGE = ("assignment_id", "worker_id", "status", "started", "submitted", "reward")
+HEADER = ("INPUT:question", "OUTPUT:answer", "GOLDEN:answer", *(f"ASSIGNMENT:{name}" for name in PAGE))
+OLD_TOLOKA = ("INPUT:premise", "", "INPUT:hypothesis", "OUTPUT:label", "ASSIGNMENT:worker_id")
+MTURK = (
+    "HITId", "HITTypeId", "Title", "Reward", "AssignmentId", "WorkerId", "AssignmentStatus", "AcceptTime",
+    "SubmitTime", "WorkTimeInSeconds", "Input.text",
+)  # fmt: skip
+
+
+def delimited(header: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str = ",") -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+def toloka(rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
+    return delimited(header, rows, "\t")
 
 
 def row(
@@ -31,25 +37,8 @@ def row(
     submitted: str = "2026-01-01T10:00:30.500",
     reward: str = "0.02",
 ) -> tuple[str, ...]:
-    return (
-        question,
-        answer,
-        golden,
-        page or f"{worker}-{question}",
-        worker,
-        status,
-        started,
-        submitted,
-        reward,
-    )
-
-
-def toloka(rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
+    page = page or f"{worker}-{question}"
+    return (question, answer, golden, page, worker, status, started, submitted, reward)
 
 
 def small_pool(people: int = 5, items: int = 4) -> list[tuple[str, ...]]:
@@ -69,18 +58,54 @@ def write_lines(path: Path, *rows: object) -> Path:
     return written(path, "".join(f"{json.dumps(row)}\n" for row in rows))
 
 
-def pool_with_suspect_controls() -> list[tuple[str, ...]]:
-    """Twelve people, two controls with a wrong known answer, and five people who answered only these two.
-
-    The known answer of x0 and x1 is B, and everybody answers A. Seven people (`w`) also answer six fair controls. All answer
-    q0 to q3: A, but on q3 four of the seven answer B. Those five (`v`) are excluded, so that most votes make q3 a B.
-    """
-    steady, fresh = [f"w{n}" for n in range(7)], [f"v{n}" for n in range(5)]
-    wrong = {("q3", name) for name in steady[:4]}
-    rows = [
-        row(question, "B" if (question, who) in wrong else "A", who)
-        for question in ("q0", "q1", "q2", "q3")
-        for who in (*steady, *fresh)
+def old_toloka(items: int = 10, people: int = 3) -> list[list[str]]:
+    """Everybody answers `entailment` to odd items and `neutral` to even ones."""
+    return [
+        [f"premise {item}", "", f"hypothesis {item}", "entailment" if item % 2 else "neutral", f"w{person}"]
+        for item in range(items)
+        for person in range(people)
     ]
-    rows += [row(f"x{n}", "A", who, golden="B") for n in range(2) for who in (*steady, *fresh)]
-    return rows + [row(f"c{n}", "A", who, golden="A") for n in range(6) for who in steady]
+
+
+def mturk_row(item: int, person: int, *answers: str, **others: str) -> list[str]:
+    fields = {
+        "HITId": f"H{item}", "Title": "a title", "Reward": "$0.05", "AssignmentId": f"A{item}-{person}",
+        "WorkerId": f"W{person}", "AssignmentStatus": "Approved", "AcceptTime": "Thu Oct 09 23:59:30 PDT 2025",
+        "SubmitTime": "Fri Oct 10 00:00:20 PDT 2025", "WorkTimeInSeconds": "50", "Input.text": f"text {item}",
+        **others,
+    }  # fmt: skip
+    return [*(fields.get(name, "") for name in MTURK), *answers]
+
+
+def studio_records(tasks: int = 4, people: int = 3, **more: object) -> list[dict[str, object]]:
+    """JSON-MIN: what was shown, the task's id, the answer, the annotation. Person 1 answers `Neg` to the first task."""
+    return [
+        {
+            "text": f"text {task}",
+            "meta": {"source": "a"},
+            "id": 100 + task,
+            "sentiment": "Neg" if (task, person) == (0, 1) else "Pos",
+            **more,
+            "annotator": person + 1,
+            "annotation_id": task * people + person + 1,
+            "created_at": "2021-03-09T22:16:08.728353Z",
+            "updated_at": "2021-03-09T22:17:08.728353Z",
+            "lead_time": 4.288,
+        }
+        for task in range(tasks)
+        for person in range(people)
+    ]
+
+
+def studio_csv(path: Path, records: Sequence[Mapping[str, object]], delimiter: str = ",") -> Path:
+    """As Label Studio writes it: columns sorted by name, structures as JSON, texts in quotation marks."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, sorted(records[0]), quoting=csv.QUOTE_NONNUMERIC, delimiter=delimiter)
+        writer.writeheader()
+        for record in records:
+            texts = {
+                name: json.dumps(value) if isinstance(value, dict | list) else value
+                for name, value in record.items()
+            }
+            writer.writerow(texts)
+    return path
