@@ -39,9 +39,9 @@ class AttackedSite:
         parts = urlsplit(self.address)
         return str(parts.hostname), int(parts.port or 0)
 
-    def send(self, request: bytes, *, then_close: bool = False, seconds: float = 30.0) -> bytes:
+    def send(self, request: bytes, *, then_close: bool = False) -> bytes:
         """Send any bytes and return everything that comes back until the server closes or is silent."""
-        with socket.create_connection(self.place, timeout=seconds) as opened:
+        with socket.create_connection(self.place, timeout=30.0) as opened:
             try:
                 opened.sendall(request)
                 if then_close:

@@ -8,10 +8,11 @@ from command import merilo
 from made_once import made_once
 
 LABELS = ["A", "B", "C"]
+ITEMS = 40
 
 
 @made_once
-def study(folder: Path, *options: object, items: int = 40, people: int = 8, overlap: int = 3) -> Path:
+def study(folder: Path, *options: object, people: int = 8, overlap: int = 3) -> Path:
     """A study whose items are known by ids q0, q1 ... and whose gold is A, B, C in turn."""
     rng = np.random.default_rng(1)
     with (
@@ -21,7 +22,7 @@ def study(folder: Path, *options: object, items: int = 40, people: int = 8, over
         writer, known = csv.writer(file), csv.writer(data)
         writer.writerow(["text", "annotator", "answer"])
         known.writerow(["id", "text", "gold"])
-        for item in range(items):
+        for item in range(ITEMS):
             gold = LABELS[item % 3]
             known.writerow([f"q{item}", f"question {item}", gold])
             for person in rng.permutation(people)[:overlap]:
@@ -46,9 +47,9 @@ def model(path: Path, answers: dict[str, list[str]], *, sample: bool = True) -> 
     return path
 
 
-def guesses(items: int = 40, samples: int = 1, right: float = 0.5, seed: int = 0) -> dict[str, list[str]]:
-    rng = np.random.default_rng(seed)
+def guesses(samples: int = 1) -> dict[str, list[str]]:
+    rng = np.random.default_rng(0)
     return {
-        f"q{i}": [LABELS[i % 3] if rng.random() < right else str(rng.choice(LABELS)) for _ in range(samples)]
-        for i in range(items)
+        f"q{i}": [LABELS[i % 3] if rng.random() < 0.5 else str(rng.choice(LABELS)) for _ in range(samples)]
+        for i in range(ITEMS)
     }

@@ -58,12 +58,12 @@ def write_lines(path: Path, *rows: object) -> Path:
     return written(path, "".join(f"{json.dumps(row)}\n" for row in rows))
 
 
-def old_toloka(items: int = 10, people: int = 3) -> list[list[str]]:
+def old_toloka() -> list[list[str]]:
     """Everybody answers `entailment` to odd items and `neutral` to even ones."""
     return [
         [f"premise {item}", "", f"hypothesis {item}", "entailment" if item % 2 else "neutral", f"w{person}"]
-        for item in range(items)
-        for person in range(people)
+        for item in range(10)
+        for person in range(3)
     ]
 
 
@@ -77,7 +77,7 @@ def mturk_row(item: int, person: int, *answers: str, **others: str) -> list[str]
     return [*(fields.get(name, "") for name in MTURK), *answers]
 
 
-def studio_records(tasks: int = 4, people: int = 3, **more: object) -> list[dict[str, object]]:
+def studio_records(tasks: int = 4, **more: object) -> list[dict[str, object]]:
     """JSON-MIN: what was shown, the task's id, the answer, the annotation. Person 1 answers `Neg` to the first task."""
     return [
         {
@@ -87,13 +87,13 @@ def studio_records(tasks: int = 4, people: int = 3, **more: object) -> list[dict
             "sentiment": "Neg" if (task, person) == (0, 1) else "Pos",
             **more,
             "annotator": person + 1,
-            "annotation_id": task * people + person + 1,
+            "annotation_id": task * 3 + person + 1,
             "created_at": "2021-03-09T22:16:08.728353Z",
             "updated_at": "2021-03-09T22:17:08.728353Z",
             "lead_time": 4.288,
         }
         for task in range(tasks)
-        for person in range(people)
+        for person in range(3)
     ]
 
 

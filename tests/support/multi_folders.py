@@ -16,15 +16,16 @@ NAMES = (
 )
 POOLS = Path(os.environ.get("MERILO_POOLS") or Path(__file__).parents[3] / "shared" / "data" / "pools")
 META = "raw_dataset_meta.json"
+#: The number of test items.
+COUNT = 30
 
 
-def multi_folder(name: str, root: Path, count: int = 30, *, numbered: bool = False) -> Path:
+def multi_folder(name: str, root: Path, *, numbered: bool = False) -> Path:
     """Copy the texts of a published folder, and add a test, three shots and their media.
 
     Args:
         name: the dataset.
         root: where to make it.
-        count: the number of test items.
         numbered: whether items name their prompt by number, as the authors' files do.
     """
     source = POOLS.parent / "multi" / name
@@ -35,8 +36,8 @@ def multi_folder(name: str, root: Path, count: int = 30, *, numbered: bool = Fal
     for file in source.iterdir():
         shutil.copyfile(file, folder / file.name)
     example = json.loads((source / META).read_text("utf-8"))["data_example"]
-    items = [_item(n, example, folder, numbered=numbered) for n in range(1, count + 4)]
-    for split, entries, access in (("test", items[:count], "private"), ("shots", items[count:], "public")):
+    items = [_item(n, example, folder, numbered=numbered) for n in range(1, COUNT + 4)]
+    for split, entries, access in (("test", items[:COUNT], "private"), ("shots", items[COUNT:], "public")):
         content = {"data": entries, "access": access}
         (folder / f"{split}.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     return folder

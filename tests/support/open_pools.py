@@ -23,10 +23,8 @@ def _pool(answers: list[tuple[int, int, str]], truths: list[str]) -> OpenPool:
     )
 
 
-def open_pool(
-    fault: str, *, seed: int = 0, items: int = 300, people: int = 40, overlap: int = 5, largest: int = 2000
-) -> OpenPool:
-    """Sums answered by people whose accuracy is drawn from a beta distribution of mean 0.73.
+def open_pool(fault: str, *, seed: int = 0, largest: int = 2000) -> OpenPool:
+    """300 sums, each answered by five of 40 people whose accuracy is drawn from a beta distribution of mean 0.73.
 
     Args:
         fault: how people err. "slips": one digit is mistyped. "near misses": one or ten too many or too few. "copying": as
@@ -34,20 +32,17 @@ def open_pool(
             everywhere": the same on all items. "attractive": on a fifth of the items seven of ten wrong answers are the
             same.
         seed: of the random numbers.
-        items: how many items.
-        people: how many people.
-        overlap: how many of them answer an item.
         largest: answers are from 100 to below this.
     """
     rng = np.random.default_rng(seed)
-    accuracy = rng.beta(8, 3, people)
-    truths = [str(number) for number in rng.integers(100, largest, items)]
+    accuracy = rng.beta(8, 3, 40)
+    truths = [str(number) for number in rng.integers(100, largest, 300)]
     answers: list[tuple[int, int, str]] = []
     for item, truth in enumerate(truths):
-        asked = rng.choice(people, overlap, replace=False)
+        asked = rng.choice(40, 5, replace=False)
         together = fault == "copying everywhere" or (fault == "copying" and item % 3 == 0)
         if together:
-            asked = np.r_[[0, 1], 2 + rng.choice(people - 2, overlap - 2, replace=False)]
+            asked = np.r_[[0, 1], 2 + rng.choice(38, 3, replace=False)]
         lure = str(int(truth) + 90)
         given: dict[int, str] = {}
         for person in asked:

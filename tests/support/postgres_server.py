@@ -81,11 +81,11 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.address(name)
 
-    def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement of an administrator and return its rows."""
         import psycopg
 
-        with psycopg.connect(self.address(database), autocommit=True) as connection:
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             cursor = connection.execute(statement)  # type: ignore[arg-type]
             return cursor.fetchall() if cursor.description else []
 

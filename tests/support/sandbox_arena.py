@@ -50,8 +50,8 @@ def jailed(limits: Limits | None = None, workers: int = 1, python: str | None = 
     return pool
 
 
-def unjailed(limits: Limits | None = None) -> Pool:
-    return Pool(1, backend=NoJail(interpreter()), limits=limits or Limits(wall_seconds=5, processes=8))
+def unjailed() -> Pool:
+    return Pool(1, backend=NoJail(interpreter()), limits=Limits(wall_seconds=5, processes=8))
 
 
 @cache
@@ -90,11 +90,9 @@ def asked(answer: str, name: str = "asked") -> Program:
     return Program(name, f"def attack():\n    return {answer}\n", "attack", ({},))
 
 
-def only(
-    pool: Pool, source: str, tests: tuple[dict[str, object], ...] | Check = ({},), entry_point: str = "attack"
-) -> Execution:
+def only(pool: Pool, source: str, tests: tuple[dict[str, object], ...] | Check = ({},)) -> Execution:
     """Run one program."""
-    (execution,) = pool.run([Program("only", source, entry_point, tests)])
+    (execution,) = pool.run([Program("only", source, "attack", tests)])
     return execution
 
 

@@ -38,7 +38,7 @@ acc, em, f1_macro, mcc = (partial(scored, name) for name in ("acc", "em", "f1_ma
 squad_f1, squad_em = (partial(scored, name, kind="text", separator=";") for name in ("f1", "em"))
 
 
-def passed(counts: Sequence[tuple[int, int]], k: int, clusters: Sequence[Hashable] | None = None) -> Score:
+def passed(counts: Sequence[tuple[int, int]], k: int) -> Score:
     """pass@k of problems with n generations, c of them correct."""
     answers = [(("1",),) * c + (("2",),) * (n - c) for n, c in counts]
-    return scored(f"pass@{k}", answers, [["1"]] * len(counts), clusters, kind="program")
+    return scored(f"pass@{k}", answers, [["1"]] * len(counts), kind="program")

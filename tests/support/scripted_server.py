@@ -82,9 +82,9 @@ class Fails:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def limits(retry_after: str, status: int = 429) -> Fails:
+def limits(retry_after: str) -> Fails:
     """A limit of requests, with the time to wait."""
-    return Fails(status, "too many requests", "rate_limit_exceeded", {"Retry-After": retry_after})
+    return Fails(429, "too many requests", "rate_limit_exceeded", {"Retry-After": retry_after})
 
 
 @dataclass(frozen=True)

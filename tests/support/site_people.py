@@ -73,9 +73,9 @@ class Given:
     counts: bool = True
 
 
-def come(state: State, name: str, at: int = START, seed: int = 1) -> Person:
+def come(state: State, name: str, at: int = START) -> Person:
     """Let somebody in whose id and pseudonym are their name on the platform, and who works."""
-    state.record(at, "came", name, pseudonym=name, source="platform", external=name, language="ru", seed=seed)
+    state.record(at, "came", name, pseudonym=name, source="platform", external=name, language="ru", seed=1)
     state.record(at, "moved", name, to="working")
     return state.people[name]
 

@@ -54,10 +54,10 @@ def running_site(
 _SERVED: dict[Path, AnnotationSite] = {}
 
 
-def live_state(study: Path, arm: str = "people") -> State:
+def live_state(study: Path) -> State:
     """The state of a study that `served_site` serves, to change it beside the server."""
     site = _SERVED[study]
-    return next(state for state in site.states.values() if state.study.arm_name == arm)
+    return next(state for state in site.states.values() if state.study.arm_name == "people")
 
 
 @contextmanager

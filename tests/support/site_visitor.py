@@ -69,11 +69,11 @@ class Visitor:
         self.page.keyboard.press(key)
         self.changed(before)
 
-    def tab_to(self, selector: str, *, most: int = 40) -> None:
+    def tab_to(self, selector: str) -> None:
         """Press Tab until an element has the focus."""
         wanted = self.page.locator(selector).first
         wanted.wait_for()
-        for _ in range(most):
+        for _ in range(40):
             if wanted.evaluate("one => one === document.activeElement"):
                 seen = self.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
                 labelled = self.page.evaluate("document.activeElement.closest('.options label') !== null")
@@ -87,11 +87,11 @@ class Visitor:
         return self.page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
 
 
-def stored(folder: StudyFolder, *, states: tuple[str, ...] = ("answered",)) -> list[Assignment]:
+def stored(folder: StudyFolder) -> list[Assignment]:
     """The answers to items of everybody, in the order in which they were given."""
     people = read_site(folder.path).people.values()
     held = [person.tasks[task] for person in people for task in person.order]
-    return sorted((one for one in held if one.state in states), key=lambda one: one.place)
+    return sorted((one for one in held if one.state == "answered"), key=lambda one: one.place)
 
 
 def refrozen(folder: StudyFolder, **changes: str) -> StudyFolder:

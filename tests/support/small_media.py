@@ -9,14 +9,14 @@ import zlib
 from typing import Any
 
 
-def png(width: int = 48, height: int = 32, colour: tuple[int, int, int] = (200, 60, 40)) -> bytes:
+def png(colour: tuple[int, int, int] = (200, 60, 40)) -> bytes:
     """A picture of one colour."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    rows = (b"\0" + bytes(colour) * width) * height
+    header = struct.pack(">IIBBBBB", 48, 32, 8, 2, 0, 0, 0)
+    rows = (b"\0" + bytes(colour) * 48) * 32
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
@@ -25,17 +25,17 @@ def png(width: int = 48, height: int = 32, colour: tuple[int, int, int] = (200, 
     )
 
 
-def wav(seconds: float = 0.5, rate: int = 8000) -> bytes:
+def wav(seconds: float = 0.5) -> bytes:
     """A tone of 440 Hz."""
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
-        sound.setframerate(rate)
+        sound.setframerate(8000)
         sound.writeframes(
             b"".join(
-                struct.pack("<h", int(8000 * math.sin(2 * math.pi * 440 * n / rate)))
-                for n in range(int(rate * seconds))
+                struct.pack("<h", int(8000 * math.sin(2 * math.pi * 440 * n / 8000)))
+                for n in range(int(8000 * seconds))
             )
         )
     return file.getvalue()

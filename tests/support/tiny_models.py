@@ -47,7 +47,7 @@ def save_tiny_models(folder: Path) -> Path:
     return folder
 
 
-def save_tiny_language_model(folder: Path, context: int = 256) -> Path:
+def save_tiny_language_model(folder: Path) -> Path:
     """A random Llama with a chat template; weights are large enough for words to differ in probability."""
     import torch
     import transformers
@@ -62,7 +62,7 @@ def save_tiny_language_model(folder: Path, context: int = 256) -> Path:
         num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=2,
-        max_position_embeddings=context,
+        max_position_embeddings=256,
         initializer_range=0.3,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
