@@ -248,7 +248,7 @@ def test_the_program_is_taken_from_an_answer_in_which(what):
 
 
 @every("thought", [
-    "<think>{draft}</think>", "<thinking>\n{draft}</thinking>", "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
+    "<think>{draft}</think>", "<thinking>\n{draft}</thinking>", "<thought>{draft}</thought>", "<reasoning>{draft}</reasoning>", "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
     "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>",
 ])  # fmt: skip
 def test_every_kind_of_thought_is_no_answer(thought):

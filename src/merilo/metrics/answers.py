@@ -28,6 +28,18 @@ Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
 #: An answer to one item: a text; one label per criterion; or the results of generated programs.
 Given: TypeAlias = "str | Mapping[str, str] | Generations"
 
+#: The opening and closing marks of a model's thought, which is no part of its answer.
+THOUGHT_MARKS: Final = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+)
+#: The mark before the answer of a model that thinks in a separate channel.
+FINAL_CHANNEL: Final = "<|channel|>final<|message|>"
+
 #: Literal lists longer than this, in characters, are refused.
 LONGEST_LITERAL: Final = 1_000_000
 

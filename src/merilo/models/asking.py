@@ -27,6 +27,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media
 from merilo.errors import BackendError, OutputError, argument
 from merilo.items import ItemId
+from merilo.metrics.answers import FINAL_CHANNEL, THOUGHT_MARKS
 
 if TYPE_CHECKING:
     # Importing Polars takes half a second.
@@ -223,17 +224,7 @@ class ModelBackend(Protocol):
         """Release connections and memory."""
 
 
-#: The opening and closing marks of thought.
-_MARKS: Final = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-)
-#: The answer of a model that thinks in a separate channel.
-_FINAL: Final = "<|channel|>final<|message|>"
+#: The mark before the thought of a model that thinks in a separate channel.
 _ANALYSIS: Final = "<|channel|>analysis<|message|>"
 #: The tokens at the end of a text, which some servers leave in the answer.
 _END_MARK: Final = re.compile(
@@ -265,13 +256,13 @@ def split_thought(text: str) -> Thought:
         >>> split_thought("B") == split_thought(" B<|im_end|>") == Thought(None, "B")
         True
     """
-    if _FINAL in text:
-        before, _, after = text.rpartition(_FINAL)
+    if FINAL_CHANNEL in text:
+        before, _, after = text.rpartition(FINAL_CHANNEL)
         return Thought(before.removeprefix(_ANALYSIS).split("<|", 1)[0].strip(), _ended(after))
     if text.startswith(_ANALYSIS):
         return Thought(text.removeprefix(_ANALYSIS).strip(), "")
     thoughts = []
-    for opening, closing in _MARKS:
+    for opening, closing in THOUGHT_MARKS:
         before, mark, after = text.rpartition(closing)
         if mark:
             first, opened, inside = before.partition(opening)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, Literal
 
+from merilo.metrics.answers import FINAL_CHANNEL, THOUGHT_MARKS
 from merilo.sandbox.layout import (
     KEYWORDS,
     Definition,
@@ -31,15 +32,6 @@ _END_MARK: Final = re.compile(
 )
 #: End-of-text tokens removed only at the end, because programs may contain them elsewhere.
 _LAST_MARKS: Final = ("</s>", "<eos>", "<pad>", "<EOT>")
-#: The mark before the answer of a model that writes its reasoning in a separate channel.
-_FINAL: Final = "<|channel|>final<|message|>"
-#: The opening and closing marks of reasoning.
-_THOUGHTS: Final = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-)
 #: "Answer: return x": a label on the line where the code begins.
 _LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|from|import|return)\b)")
 #: An answer that is a single span of inline code.
@@ -54,9 +46,9 @@ def without_reasoning(completion: str) -> str:
         'return 2 * x'
     """
     text = with_plain_line_ends(completion)
-    for opening, closing in _THOUGHTS:
+    for opening, closing in THOUGHT_MARKS:
         text = _without_thoughts(text, opening, closing)
-    text = _without_last_marks(_END_MARK.split(text.rpartition(_FINAL)[2], maxsplit=1)[0])
+    text = _without_last_marks(_END_MARK.split(text.rpartition(FINAL_CHANNEL)[2], maxsplit=1)[0])
     if quoted := _QUOTED.fullmatch(text):
         return quoted["code"]
     label = _LABELLED.match(text)

@@ -118,7 +118,7 @@ class Check:
     Attributes:
         source: the source that defines `check`.
         context: source that is executed before `source` in the same module, for names that the test uses besides
-            `candidate` (the prompt, because some tests of HumanEval call functions that the prompt defines).
+            `candidate` (what precedes the prompt's function, because some tests of HumanEval call the functions there).
     """
 
     source: str
