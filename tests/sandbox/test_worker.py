@@ -55,16 +55,6 @@ def test_fewer_workers_than_processors_run_wherever_there_is_room() -> None:
     assert answer.texts == (str(processors),)
 
 
-def test_what_the_worker_rehearses_leaves_nothing_to_programs(pool: Pool) -> None:
-    source = (
-        "import gc, random, sys\nfirst = random.random()\n"
-        "def attack():\n"
-        "    names = {getattr(thing, '__name__', '') for thing in gc.get_objects() if callable(thing)}\n"
-        "    return 'rehearsed' in names, 'rehearsed' in vars(sys.modules['program']), first == random.Random(0).random(), gc.isenabled()"
-    )
-    assert only(pool, source).texts == ("(False, False, True, True)",)
-
-
 def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
     pool: Pool, roomy_pool: Pool
 ) -> None:
@@ -74,14 +64,6 @@ def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
     assert texts[0] == texts[1] != texts[2] == texts[3]
     ours, childs = eval(only(roomy_pool, RANDOM_IN_A_FORK).texts[0] or "")
     assert ours != childs
-
-
-@pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
-def test_a_program_imports_from_the_standard_library_alone(jail: bool) -> None:
-    """Not from the worker's own folder, and not from the folder where a program before it may have written."""
-    source = "import os, sys\ndef attack():\n    known = sys.base_prefix, os.path.dirname(os.__file__)\n    return [path for path in sys.path if not path.startswith(known)]"
-    with jailed() if jail else unjailed() as pool:
-        assert only(pool, source).texts == ("[]",)
 
 
 @pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
@@ -116,6 +98,47 @@ def test_a_program_does_not_find_its_neighbours_source_in_what_it_inherits() -> 
         for tests in (({},), Check("def check(c):\n    assert c() == 1")):
             assert only(pool, leaving, tests).outcome is Outcome.COMPLETED
             assert only(pool, looking).texts == ("0",)
+
+
+THREADS = Limits().threads
+
+#: What every program finds -> the program, and what it answers, in a jail and without.
+FOUND = {
+    "nothing of what the worker rehearsed": (
+        "import gc, random, sys\nfirst = random.random()\n"
+        "def attack():\n"
+        "    names = {getattr(thing, '__name__', '') for thing in gc.get_objects() if callable(thing)}\n"
+        "    return 'rehearsed' in names, 'rehearsed' in vars(sys.modules['program']), first == random.Random(0).random(), gc.isenabled()",
+        "(False, False, True, True)", "(False, False, True, True)"),
+    # Not the worker's own folder, and not the one where a program before it may have written.
+    "the standard library alone": (
+        "import os, sys\ndef attack():\n    known = sys.base_prefix, os.path.dirname(os.__file__)\n    return [path for path in sys.path if not path.startswith(known)]",
+        "[]", "[]"),
+    "no package that is installed for Merilo": (
+        "import glob, os\ndef attack():\n    found = []\n    for name in ('numpy', 'merilo.errors'):\n"
+        "        try:\n            found.append(__import__(name))\n        except ModuleNotFoundError:\n            pass\n"
+        "    for folder in ('site-packages', 'dist-packages'):\n"
+        "        for place in (os.path.dirname(os.__file__), '/usr/lib/python3*', '/usr/local/lib/python3*'):\n"
+        "            found += glob.glob(f'{place}/{folder}/*')\n    return found",
+        "[]", None),
+    # Each that allocates would be given an arena of its own by the C library, of addresses enough for a whole program.
+    "room for all threads that it may have": (
+        f"import threading\nall_here = threading.Barrier({THREADS})\nfound = []\n"
+        "def run(number):\n    all_here.wait()\n    found.append(len(str([number] * 10_000)))\n    all_here.wait()\n"
+        f"def attack():\n    threads = [threading.Thread(target=run, args=(number,)) for number in range({THREADS})]\n"
+        "    for thread in threads:\n        thread.start()\n    for thread in threads:\n        thread.join()\n    return len(found)",
+        str(THREADS), str(THREADS)),
+    # Of a limit of none, a kernel that passes cores to a program takes no notice.
+    "a core of one byte": ("import resource\ndef attack():\n    return resource.getrlimit(resource.RLIMIT_CORE)", "(1, 1)", "(1, 1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "jailed_answer", "answer"), FOUND.values(), ids=FOUND)
+def test_every_program_finds(
+    source: str, jailed_answer: str, answer: str | None, pool: Pool, open_pool: Pool
+) -> None:
+    assert only(pool, source).texts == (jailed_answer,)
+    assert answer is None or only(open_pool, source).texts == (answer,)
 
 
 @given(st.lists(st.binary(max_size=9000), max_size=6), st.integers(0, 60_000))
@@ -153,21 +176,3 @@ def test_a_worker_takes_many_programs_with_the_tightest_limits() -> None:
     with Pool(1, backend=jail_or_skip(), limits=limits) as pool:
         programs = [asked(str(number), str(number)) for number in range(200)]
         assert sorted(int(execution.texts[0] or "") for execution in pool.run(programs)) == list(range(200))
-
-
-def test_all_threads_that_a_program_may_have_fit_into_its_memory(pool: Pool) -> None:
-    """Each that allocates would be given an arena of its own by the C library, of addresses enough for a whole program."""
-    threads = Limits().threads
-    source = (
-        f"import threading\nall_here = threading.Barrier({threads})\nfound = []\n"
-        "def run(number):\n    all_here.wait()\n    found.append(len(str([number] * 10_000)))\n    all_here.wait()\n"
-        f"def attack():\n    threads = [threading.Thread(target=run, args=(number,)) for number in range({threads})]\n"
-        "    for thread in threads:\n        thread.start()\n    for thread in threads:\n        thread.join()\n    return len(found)"
-    )
-    assert only(pool, source).texts == (str(threads),)
-
-
-def test_no_core_of_a_program_is_kept_or_collected(pool: Pool) -> None:
-    """A limit of one byte: of none, a kernel that passes cores to a program takes no notice."""
-    source = "import resource\ndef attack():\n    return resource.getrlimit(resource.RLIMIT_CORE)"
-    assert only(pool, source).texts == ("(1, 1)",)
