@@ -7,7 +7,7 @@ from site_in_process import form_in, from_elsewhere, hidden, opened_site, to_fir
 from starlette.requests import Request
 
 from merilo.site.serving import invite_to_site
-from merilo.site.visitor_limits import SteadyLimit, VisitorLimits, address_of, is_here
+from merilo.site.visitor_limits import SteadyLimit, VisitorLimits, address_of
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.usefixtures("both_databases")
@@ -72,13 +72,6 @@ def test_an_address_is_the_customer_and_not_one_of_their_many_addresses(
     assert address_of(asked_from(host)) == address
 
 
-def test_only_loopback_addresses_are_this_computer() -> None:
-    assert [is_here(one) for one in ("127.0.0.1", "127.8.0.1", "::1")] == [True] * 3
-    assert [is_here(one) for one in ("203.0.113.9", "10.0.0.1", "2001:db8::/64", "", "localhost")] == [
-        False
-    ] * 5
-
-
 def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in(frozen: Frozen) -> None:
     folder = frozen()
     ((_, link),) = invite_to_site(folder.path)
@@ -99,7 +92,7 @@ def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in
         assert {here.get("/i/NO").status_code for _ in range(100)} == {404}, "this computer is not limited"
 
 
-@pytest.mark.parametrize(("address", "allowed"), [("203.0.113.9", 100), ("127.0.0.1", 130)])
+@pytest.mark.parametrize(("address", "allowed"), [("10.0.0.1", 100), ("127.8.0.1", 130)])
 def test_nobody_answers_faster_than_a_human_being(frozen: Frozen, address: str, allowed: int) -> None:
     with opened_site(frozen()) as site, visiting(site, address) as client:
         clock = Clock()
