@@ -148,6 +148,20 @@ class MissingPartError(MeriloError):
     """An optional part (an extra, a system package) that is needed and not installed."""
 
 
+def missing_extra(
+    needed: str, extra: str, cause: object = "", *, field: str | None = None
+) -> MissingPartError:
+    """Build the error for what needs an extra of Merilo, or packages beside it, that are not installed.
+
+    Example:
+        >>> str(missing_extra("PostgreSQL", "postgres"))
+        "PostgreSQL needs the extra 'postgres': pip install '.[postgres]' in the folder of Merilo"
+    """
+    why = f" ({cause})" if cause else ""
+    sentence = f"{needed} needs the extra '{extra}': pip install '.[{extra}]' in the folder of Merilo{why}"
+    return MissingPartError(sentence, field=field)
+
+
 class BackendError(MeriloError):
     """A server or library that cannot answer at all: a wrong key, an unknown model, nothing at the address."""
 

@@ -198,7 +198,7 @@ def test_folders_without_models_are_one_sentence_with_and_without_the_packages(
     refuse_both()
     monkeypatch.setattr(classifiers, "find_spec", lambda name: None)
     refuse_both()
-    with pytest.raises(MissingPartError, match="J needs torch and transformers: install them"):
+    with pytest.raises(MissingPartError, match="J needs the extra 'hf'"):
         Classifiers()
 
 

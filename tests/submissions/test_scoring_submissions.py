@@ -59,7 +59,7 @@ def test_a_perfect_submission_earns_one_everywhere(splits, gold: Path, tmp_path:
         assert computed or title == "ruDetox"
     for metric in result["results"]["ruDetox"]["metrics"].values():  # no zero, without its classifiers
         assert metric["value"] is None
-        assert "merilo[hf]" in metric["reason"]
+        assert "the extra 'hf'" in metric["reason"]
 
 
 def test_a_wrong_submission_earns_nothing_and_is_no_error(splits, gold: Path, tmp_path: Path) -> None:

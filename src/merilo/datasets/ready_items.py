@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import InputError, MissingPartError, UsageError
+from merilo.errors import InputError, UsageError, missing_extra
 from merilo.items import Item, Split, dialogue_lengths, item_of, ready_splits
 from merilo.strict_json import Json
 
@@ -63,9 +63,7 @@ def pull(
     try:
         import datasets as hub  # noqa: PLC0415 - heavy, and an extra
     except ImportError as error:
-        raise MissingPartError(
-            "reading from the hub needs the package 'datasets': pip install 'merilo[hub]'"
-        ) from error
+        raise missing_extra("reading from the hub", "hub") from error
     hub.disable_progress_bars()
     # The package knows a local folder by its name alone, and would give the rows of an earlier version of its files.
     folder = TemporaryDirectory() if cache is None and Path(source).is_dir() else nullcontext(cache)

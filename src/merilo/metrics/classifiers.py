@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
-from merilo.errors import InputError, MissingPartError
+from merilo.errors import InputError, MissingPartError, missing_extra
 from merilo.metrics.detox import PARTS, Ratings
 from merilo.records import Record
 from merilo.statistics import FloatArray
@@ -213,9 +213,7 @@ def _has_transformers() -> bool:
 
 def _require_transformers() -> None:
     if not _has_transformers():
-        raise MissingPartError(
-            "J needs torch and transformers: install them with 'pip install \"merilo[hf]\"'"
-        )
+        raise missing_extra("J", "hf")
 
 
 def _source(models: Path | None, part: str) -> str:

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from merilo.statistics import FloatArray
 
 #: Why J and its parts are missing.
-NO_RATER: Final = (
-    f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
-)
+NO_RATER: Final = f"needs the three classifiers of ruDetox: the extra 'hf', and {argument('rudetox_models')}"
 
 
 class Ratings(NamedTuple):

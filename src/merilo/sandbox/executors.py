@@ -14,7 +14,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Final
 
-from merilo.errors import MissingPartError, UsageError, argument
+from merilo.errors import MissingPartError, UsageError, argument, missing_extra
 from merilo.sandbox.backends import Backend, NoJail, backend
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Limits, Program
@@ -101,9 +101,7 @@ def _ray() -> ModuleType:
     try:
         import ray  # noqa: PLC0415 - an optional dependency that takes seconds to import
     except ImportError:
-        raise MissingPartError(
-            "spreading work over a cluster needs Ray: pip install 'merilo[ray]'", field=argument("ray")
-        ) from None
+        raise missing_extra("spreading work over a cluster", "ray", field=argument("ray")) from None
     return ray
 
 

@@ -45,7 +45,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from merilo.atomic_write import OWNER
-from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
+from merilo.errors import DataError, InputError, OutputError, UsageError, argument, missing_extra
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -449,9 +449,7 @@ def _engine(url: URL) -> Engine:
             return engine
         engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5, **_ALIVE})
     except ModuleNotFoundError:
-        raise MissingPartError(
-            "PostgreSQL needs the extra 'postgres': pip install 'merilo[postgres]'"
-        ) from None
+        raise missing_extra("PostgreSQL", "postgres") from None
     event.listen(engine, "connect", _acknowledged)
     return engine
 

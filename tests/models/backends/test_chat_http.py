@@ -25,7 +25,7 @@ from scripted_server import (
 )
 
 from merilo.datasets.rendering import Media
-from merilo.errors import BackendError
+from merilo.errors import BackendError, MissingPartError
 from merilo.models.asking import ChatMessage, ModelReply
 from merilo.models.backends.model_arguments import ChatArguments
 from merilo.models.backends.servers import OPENAI, server_address
@@ -262,6 +262,15 @@ def test_nothing_at_the_address_is_said_with_the_address() -> None:
         gone = server.url
     with pytest.raises(BackendError, match=f"{gone}/chat/completions cannot be reached"):
         ask(LOCAL, {"model": MODEL, "base_url": gone})
+
+
+def test_an_sdk_without_its_client_is_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_aiohttp(**_: object) -> None:
+        raise RuntimeError("To use the aiohttp client ...")
+
+    monkeypatch.setattr("openai.DefaultAioHttpClient", without_aiohttp)
+    with pytest.raises(MissingPartError, match=r"needs the extra 'models': pip install '\.\[models\]'"):
+        ask(LOCAL, {"model": MODEL, "base_url": "http://127.0.0.1:9/v1"})
 
 
 def test_the_vendors_own_address_needs_a_key() -> None:

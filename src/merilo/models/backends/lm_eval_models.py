@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import Field, PositiveInt
 
-from merilo.errors import BackendError, MissingPartError
+from merilo.errors import BackendError, MissingPartError, missing_extra
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.servers import split_at_mark
@@ -70,11 +70,11 @@ class GenerationRecord:
         self._made.clear()
 
 
-#: lm-eval's names of backends with local weights, and what pip installs for each.
+#: lm-eval's names of backends with local weights, and the extras of each; all but `hf` need their own package too.
 LOCAL_BACKENDS: Final[Mapping[str, str]] = {
-    "hf": "'merilo[models,hf]'",
-    "vllm": "'merilo[models]' vllm",
-    "sglang": "'merilo[models]' sglang",
+    "hf": "models,hf",
+    "vllm": "models",
+    "sglang": "models",
 }
 #: Names and paths, which stay texts even if they look like numbers.
 _TEXTS: Final = frozenset({"pretrained", "tokenizer", "revision", "subfolder", "peft", "delta", "gguf_file"})
@@ -337,4 +337,5 @@ def open_local_model(name: str, arguments: Mapping[str, str]) -> LocalModel:
 
 
 def _missing(name: str, error: ImportError) -> MissingPartError:
-    return MissingPartError(f"{name} needs a package: pip install {LOCAL_BACKENDS[name]} ({error})")
+    also = "" if name == "hf" else f"; it also needs pip install {name}"
+    return missing_extra(f"the backend {name}", LOCAL_BACKENDS[name], f"{error}{also}")

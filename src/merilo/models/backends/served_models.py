@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import AliasPath, BaseModel, Field
 
-from merilo.errors import BackendError
+from merilo.errors import BackendError, missing_extra
 from merilo.models.asking import FINISHES, Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import AnthropicArguments, ChatArguments, CompletionArguments
 from merilo.models.backends.servers import (
@@ -23,7 +23,6 @@ from merilo.models.backends.servers import (
     ServerBackend,
     ServerReply,
     cut_at_stop,
-    missing_models_extra,
 )
 from merilo.strict_json import Json
 from merilo.wording import shortened
@@ -228,7 +227,7 @@ class Completions(OpenAIServer):
 
             return LocalCompletionsAPI(**passed, **self._args.model_dump(include=fields))
         except ImportError as error:
-            raise missing_models_extra(error, f"the tokenizer {name!r}") from error
+            raise missing_extra(f"the tokenizer {name!r}", "models", error) from error
         except Exception as error:
             what = (
                 f"{shortened(str(error) or type(error).__name__, 200)}; name the model's own by tokenizer=..."

@@ -23,12 +23,15 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit, urlunsplit
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field
 
 from merilo.datasets.rendering import Media
-from merilo.errors import BackendError, DataError, MissingPartError, UsageError, argument
+from merilo.errors import BackendError, DataError, UsageError, argument, missing_extra
 from merilo.models.asking import FINISHES, Abilities, ChatMessage, ModelReply, Request
 from merilo.models.backends.model_arguments import ChatArguments, CompletionArguments, ServerArguments
 from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
 from merilo.wording import shortened, shown
+
+#: What the SDKs are for.
+_NEEDED: Final = "a model behind a server"
 
 #: If a server asks for a longer wait than the SDKs keep to, the run ends; the same command resumes it later.
 LONGEST_RETRY_AFTER: Final = 120
@@ -238,7 +241,7 @@ class ServerBackend(ABC):
         try:
             self._sdk: Any = import_module(vendor.name)
         except ImportError as error:
-            raise missing_models_extra(error, "a model behind a server") from error
+            raise missing_extra(_NEEDED, "models", error) from error
         self.name, self.model, self.concurrency = name, args.model, args.num_concurrent
         self._address, self._media = without_secrets(url), media
         self.abilities, self._extra = self._configured()
@@ -248,11 +251,14 @@ class ServerBackend(ABC):
         basic = b64encode(unquote_to_bytes(user)).decode()
         self._key = os.environ.get(vendor.key)
         self._has_address = args.base_url is not None
-        http = self._sdk.DefaultAioHttpClient(
-            verify=args.ca_cert_path or args.verify_certificate,
-            timeout=args.timeout,
-            event_hooks={"response": [self._refuse_what_is_no_reply]},
-        )
+        try:
+            http = self._sdk.DefaultAioHttpClient(
+                verify=args.ca_cert_path or args.verify_certificate,
+                timeout=args.timeout,
+                event_hooks={"response": [self._refuse_what_is_no_reply]},
+            )
+        except RuntimeError as error:  # the SDK alone is installed, without its client for many connections
+            raise missing_extra(_NEEDED, "models", error) from error
         self._client = getattr(self._sdk, vendor.client)(
             api_key=self._key or "none",
             max_retries=args.max_retries,
@@ -445,8 +451,3 @@ class OpenAIServer(ServerBackend):
             completion_tokens=form.completion_tokens,
             thought_tokens=form.thought_tokens,
         )
-
-
-def missing_models_extra(error: ImportError, needed: str) -> MissingPartError:
-    """Return the error for an SDK that is not installed."""
-    return MissingPartError(f"{needed} needs the extra 'models': pip install 'merilo[models]' ({error})")
