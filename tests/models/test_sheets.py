@@ -213,7 +213,8 @@ def test_a_table_of_replies_is_read_by_the_rules_of_replies(form, field: str, tm
     file = form(tmp_path / "a.jsonl", [*rows, *rows])
     done = scored(file, *["--replies"][: field == "answer"])
     assert done.status == 0, done.err
-    assert (done.json["metrics"]["acc"]["value"], done.json["metrics"]["acc"]["n"]) == (0.75, 16)
+    found = done.json["metrics"]["acc"]
+    assert (found["value"], found["n"], found["answers"]) == (0.75, 8, 16)
     assert done.json["log"]["outcomes"] == {"truncated": 2, "empty": 2, "answered": 12}
 
 
@@ -257,6 +258,24 @@ def test_samples_have_any_numbers_or_names_and_those_of_replies_are_counted_with
         assert ("8 items have several replies without a 'sample'" in told) == (samples is None)
 
 
+def test_an_item_counts_once_however_often_it_was_answered(tmp_path: Path) -> None:
+    """Of items with one to three replies, score and compare take the mean over items."""
+    rows = [
+        {"id": item, "reply": label if at else "нет", "sample": at}
+        for item, label in RIGHT.items()
+        for at in range(1 + item % 3)
+    ]
+    file, data = written(tmp_path / "a.jsonl", rows), data_of("parus", tmp_path)
+    of_items = [item % 3 / (1 + item % 3) for item in RIGHT]
+    found = scored(file, "--per-item").json
+    assert found["metrics"]["acc"]["value"] == pytest.approx(sum(of_items) / 8)
+    assert [*found["per_item"]["acc"].values()] == pytest.approx(of_items)
+    other = written(tmp_path / "b.jsonl", rows)
+    beside = merilo("compare", file, other, "--dataset", "parus", "--data", data, "--json", "-")
+    assert beside.status == 0, beside.err
+    assert beside.json["rows"][0]["score"]["value"] == pytest.approx(sum(of_items) / 8)
+
+
 def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", [{"id": 1001, "reply": "1"}])
     with pytest.raises(DataError, match="not one of 1 rows belongs to an item of PARus"):
@@ -297,8 +316,34 @@ def test_a_letter_stands_for_the_option_that_the_model_saw(
     assert [(row.item, row.answer) for row in rows] == [("2", label)]
 
 
-@pytest.mark.parametrize("options", [3, ["Волк", 4], "Волк"])
-def test_options_of_another_form_are_refused(options: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (3, "must be a list of texts"),
+        (["Волк", 4], "must be a list of texts"),
+        ("Волк", "is not JSON"),
+        ([f"{text}!" for text in SHUFFLED], "item '2': 'Волк!' is none of its options"),
+        (SHUFFLED[:3], "item '2': 3 options, of which 3 differ, but the item has 4"),
+        (SHUFFLED[:1] * 4, "item '2': 4 options, of which 1 differ, but the item has 4"),
+    ],
+)
+def test_options_that_are_not_the_item_s_are_refused(options: object, told: str, tmp_path: Path) -> None:
+    data = data_of("ruworldtree", tmp_path)
     file = written(tmp_path / "replies.jsonl", [{"id": 2, "reply": "B", "options": options}])
-    with pytest.raises(InputError, match=r"row 1"):
-        score(file, dataset="ruworldtree", data=data_of("ruworldtree", tmp_path))
+    with pytest.raises(InputError, match=rf"row 1.*{told}"):
+        score(file, dataset="ruworldtree", data=data)
+
+
+def test_the_letters_of_a_model_that_answers_in_russian_are_those_of_its_alphabet(tmp_path: Path) -> None:
+    """Beside Б, the letter В is the third one; without it, В is a B that was typed in Cyrillic."""
+    items, data = items_of("ruworldtree"), data_of("ruworldtree", tmp_path)
+
+    def read(*letters: str) -> tuple[list[object], bool]:
+        rows = [
+            {"id": item.id, "reply": f"Ответ: {letter}"} for item, letter in zip(items, letters, strict=False)
+        ]
+        found = score(written(tmp_path / "a.jsonl", rows), dataset="ruworldtree", data=data)
+        return [row.answer for row in found.answers.rows], "В is read as the third option" in repr(found)
+
+    assert read("А", "Б", "В", "Г") == (["A", "B", "C", "D"], True)
+    assert read("А", "В", "С") == (["A", "B", "C"], False)

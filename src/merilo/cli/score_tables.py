@@ -39,10 +39,13 @@ _PROMPTS: Final = {"harness": "those of the benchmark's harness", "merilo": "Mer
 
 def score_parts(title: str, scores: Scores) -> Iterator[Part]:
     """Yield a dataset's scores."""
-    methods = {score.interval.method: None for score in scores.all().values() if score.interval}
+    main = (scores.main or scores.extra).values()
+    methods = {score.interval.method: None for score in main if score.interval}
     notes = [f"Intervals: {'; '.join(methods)}"] if methods else []
     notes += [f"{name} is not computed: {why}" for name, why in scores.missing.items()]
-    yield Table(title, ("metric", "estimate", "items"), (*_score_rows(scores, scores.all()),), tuple(notes))
+    several = any(score.answers for score in scores.all().values())
+    head = ("metric", "estimate", "items", *["answers"] * several)
+    yield Table(title, head, tuple(_score_rows(scores, scores.all(), several=several)), tuple(notes))
 
 
 def _estimate(score: Score) -> Estimate:
@@ -203,9 +206,13 @@ def submission_parts(result: SubmissionResult) -> Iterator[Part]:
     yield Section("remarks", remarks=tuple(_remarks(result)))
 
 
-def _score_rows(scores: Scores, shown: Mapping[str, Score]) -> Iterator[tuple[Cell, ...]]:
-    yield from ((name, _estimate(score), score.n) for name, score in shown.items())
-    yield from ((name, None, None) for name in scores.missing)
+def _score_rows(
+    scores: Scores, shown: Mapping[str, Score], *, several: bool = False
+) -> Iterator[tuple[Cell, ...]]:
+    """Yield metric, estimate, items and, if items were answered several times, answers."""
+    for name, score in shown.items():
+        yield name, _estimate(score), score.n, *([score.answers or score.n] if several else [])
+    yield from ((name, None, None, *[None] * several) for name in scores.missing)
 
 
 def _why(dataset: DatasetResult) -> str:

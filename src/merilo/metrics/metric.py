@@ -87,6 +87,7 @@ class Score:
         interval: the 95 % confidence interval over items, if the metric has one.
         per_item: the points of each item; empty for metrics that are a statistic of all answers.
         clusters: how many clusters these items form; `None` if the items are independent.
+        answers: how many answers these items have; `None` if each has one.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Score:
     interval: Interval | None = None
     per_item: Mapping[ItemId, float] = field(default_factory=dict)
     clusters: int | None = None
+    answers: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return the score as JSON: value, count, interval and method."""
@@ -102,6 +104,7 @@ class Score:
         return {
             "value": self.value,
             "n": self.n,
+            **({} if self.answers is None else {"answers": self.answers}),
             "ci95": None if interval is None else [interval.low, interval.high],
             "interval": None if interval is None else interval.method,
         }

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -142,6 +143,7 @@ def score(
     answers: Mapping[ItemId, Given],
     *,
     clusters: Mapping[ItemId, Hashable] | None = None,
+    samples: Mapping[ItemId, ItemId] = MappingProxyType({}),
     rater: Rater | None = None,
 ) -> Scores:
     """Score answers to a dataset's items.
@@ -156,6 +158,8 @@ def score(
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
         clusters: item id -> its cluster; by default, by the dataset's field `cluster`. Metrics of units take the units
             instead.
+        samples: for items that are samples of one item, their ids and that item's id: all its samples together count as
+            one item.
         rater: rates rewritten sentences; without a rater, J and its parts are missing.
 
     Raises:
@@ -174,7 +178,7 @@ def score(
     if rater and any(metric.ratings for metric in _metrics(scoring).values()):
         texts = [str(answers[item.id]) for item in answered]
         ratings = rater.rate([str(item.inputs) for item in answered], texts)
-    sheet = _Sheet(scoring, items, answers, answered, clusters, ratings)
+    sheet = _Sheet(scoring, items, answers, answered, clusters, samples, ratings)
     main, extra = parts(scoring, items)
     scored = {part.name: sheet.score(part, sheet.counted(part)) for part in main}
     grouped = {part.name: sheet.score(part, counted) for part in extra if (counted := sheet.counted(part))}
@@ -193,6 +197,7 @@ class _Sheet(NamedTuple):
     answers: Mapping[ItemId, Given]
     answered: Sequence[Item]
     clusters: Mapping[ItemId, Hashable] | None
+    samples: Mapping[ItemId, ItemId]
     ratings: Ratings | None
 
     def counted(self, part: Part) -> list[Item]:
@@ -218,15 +223,19 @@ class _Sheet(NamedTuple):
         else:
             place = {item.id: row for row, item in enumerate(self.answered)}
             earned = metric.ratings(self.ratings)[[place[item.id] for item in items]]
-        ids = [item.id for item in items]
+        code, firsts, ids = self._samples(items)
         if metric.unit is None or not items:
-            return mean_score(part.name, earned, ids, self._clusters(items))
+            means = np.bincount(code, earned) / np.bincount(code)
+            mean_of_items = mean_score(part.name, means, ids, self._clusters(firsts))
+            return replace(mean_of_items, answers=_several(items, ids))
         values = unit_values(metric, items, earned)
         over = f"{metric.unit.removesuffix('_id')}s"
         mean = float(values.mean())
         interval = interval_over_items(mean, of_mean(values), over=over) if len(values) > 1 else None
         shown = earned if part.name == metric.name else earned / most_points(metric, items)
-        return Score(part.name, mean, len(items), interval, dict(zip(ids, shown.tolist(), strict=True)))
+        of_items = (np.bincount(code, shown) / np.bincount(code)).tolist()
+        per_item = dict(zip(ids, of_items, strict=True))
+        return Score(part.name, mean, len(ids), interval, per_item, answers=_several(items, ids))
 
     def _statistic(
         self, part: Part, statistic: Statistic, items: Sequence[Item], answers: Sequence[Given]
@@ -242,14 +251,31 @@ class _Sheet(NamedTuple):
         if part.criterion is not None:
             texts = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
         cell, true, answered = cells_of(zip(gold, cast("list[str]", texts), strict=True))
-        value, change = influences_on(statistic, true, answered, np.bincount(cell) / len(items))
-        alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64))
-        clusters, influence = self._clusters(items), Influence(change[cell] / len(items), alike=alike)
+        code, firsts, ids = self._samples(items)
+        weight = 1 / np.bincount(code)[code]
+        share = np.bincount(cell, weight).astype(np.float64) / len(ids)
+        value, change = influences_on(statistic, true, answered, share)
+        alike = items_alike(np.bincount(cluster_codes(gold), weight).astype(np.float64))
+        of_item = np.bincount(code, change[cell] * weight).astype(np.float64) / len(ids)
+        clusters, influence = self._clusters(firsts), Influence(of_item, alike=alike)
         interval = interval_over_items(value, influence, clusters, bounds=part.bounds)
-        return Score(part.name, value, len(items), interval, {}, shared_clusters(clusters))
+        several = _several(items, ids)
+        return Score(part.name, value, len(ids), interval, {}, shared_clusters(clusters), several)
+
+    def _samples(self, items: Sequence[Item]) -> tuple[IntArray, list[Item], list[ItemId]]:
+        """Return the item that each sample belongs to as a code, and of each item its first sample and its id."""
+        ids = [self.samples.get(item.id, item.id) for item in items]
+        firsts: dict[ItemId, Item] = {}
+        for name, item in zip(ids, items, strict=True):
+            firsts.setdefault(name, item)
+        return cluster_codes(ids), [*firsts.values()], [*firsts]
 
     def _clusters(self, items: Sequence[Item]) -> list[Hashable] | None:
         return clusters_for(items, self.scoring.cluster, self.clusters)
+
+
+def _several(answered: Sequence[Item], items: Sequence[ItemId]) -> int | None:
+    return len(answered) if len(answered) > len(items) else None
 
 
 def points(form: Answer, metric: Metric, items: Sequence[Item], answers: Sequence[Given]) -> FloatArray:

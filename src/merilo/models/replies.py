@@ -203,6 +203,8 @@ def _matched(source: Source, rows: Iterable[LogRow], file: Path, finder: ItemFin
         source.matched[owner.by] += 1
         own = _compare_prompt(source, row, name, finder.prompts(place))
         order = seen_order(row, declared, item, own_prompt=own)
+        if source.harness == REPLIES and row.letters and not order.known:
+            _refuse_other_options(row, name, file, _option_texts(declared, item))
         if row.reply.finish != "failed":
             choices.add(row, item, order)
         own_labels = (
@@ -224,6 +226,17 @@ def _matched(source: Source, rows: Iterable[LogRow], file: Path, finder: ItemFin
     source.lost = (*source.notes,)
     source.notes += choices.notes()
     return Replies(declared, pl.DataFrame(table_rows, schema=schema()), source)
+
+
+def _refuse_other_options(row: LogRow, name: str, file: Path, own: Sequence[str]) -> None:
+    """Refuse options of a table that are not the texts of the item's options: a letter would mean another option."""
+    known, seen = [*map(squeezed, own)], [text for _, text in row.letters]
+    if not any(known):
+        return
+    what = f"{len(seen)} options, of which {len(set(seen))} differ, but the item has {len(own)}"
+    if other := next((text for text in seen if squeezed(text) not in known), ""):
+        what = f"{shortened(other)!r} is none of its options ({listed([*map(repr, map(shortened, own))])})"
+    raise InputError(f"item {shortened(name)!r}: {what}", file=file, row=row.row, field="options")
 
 
 def _compare_prompt(source: Source, row: LogRow, name: str, known: Sequence[str]) -> bool:
@@ -634,6 +647,8 @@ def _by_position(choices: Sequence[str], declared: Dataset, item: Item) -> Seque
 def _places_of(choices: Sequence[str], known: Sequence[str]) -> list[int]:
     """Return the place of each known text among the choices; nothing if they are not the same texts."""
     texts, wanted = [*map(squeezed, choices)], [*map(squeezed, known)]
+    if texts == wanted:
+        return [*range(len(texts))]
     same = len(wanted) == len(texts) == len(set(texts)) and set(texts) == set(wanted)
     return [texts.index(text) for text in wanted] if same else []
 

@@ -287,6 +287,7 @@ class ItemAnswers:
         source: how the rows of a log or a table of replies were matched to items; `None` for a run or a table of
             answers.
         unknown: the ids of a table that match no item, as written in the file.
+        russian: whether replies name the options by Russian letters.
     """
 
     declared: Dataset
@@ -304,6 +305,7 @@ class ItemAnswers:
     manner: Manner = "merilo"
     source: Source | None = None
     unknown: tuple[str, ...] = ()
+    russian: bool = False
 
     @property
     def in_file_order(self) -> list[ItemAnswer]:
@@ -369,6 +371,8 @@ class ItemAnswers:
                 f"in {source.other_prompts} of {source.prompts_checked} rows the prompt is not the dataset's"
                 f" (first: item {source.other_prompt}), so these answers are to another question than people read"
             )
+        if self.russian:
+            yield RUSSIAN_LETTERS
         yield from source.notes
 
     def warnings(self, most: int = 5) -> list[str]:
@@ -378,7 +382,7 @@ class ItemAnswers:
             most: how many items and reasons are named.
         """
         title = self.declared.title
-        sentences: list[str] = []
+        sentences = [f"{title}: {RUSSIAN_LETTERS}"] if self.russian else []
         if self.cut >= MANY_CUT * self.replies > 0:
             after = f" after {self.cut_at} tokens" if self.cut_at else ""
             thought = f"; thought takes {self.tokens[2] / self.tokens[1]:.0%} of all tokens" * bool(
@@ -416,7 +420,8 @@ def answers_in(
         manner: how answers are found.
     """
     declared, table = replies.dataset, replies.table
-    read_answers = [*_answers(table, declared, items, manner)]
+    russian = manner == "merilo" and names_in_russian(declared, table)
+    read_answers = [*_answers(table, declared, items, manner, russian=russian)]
     counts = Counter(answer.outcome for answer in read_answers)
     sums = tuple(int(table[name].sum() or 0) for name in TOKENS)
     cut = table.filter(table["finish"] == "length")
@@ -441,7 +446,45 @@ def answers_in(
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
         manner=manner,
         source=replies.source,
+        russian=russian,
     )
+
+
+#: The letters of options in Russian, and the labels of the same place.
+_LATIN: Final = dict(zip("АБВГДЕЖЗИК", "ABCDEFGHIJ", strict=True))
+_RUSSIAN_LETTER: Final = r"\b[АБВГДЕЖЗИК]\b"
+#: Those that look like no Latin letter.
+_ONLY_RUSSIAN: Final = frozenset("БГДЖЗИ")
+
+
+#: What a reader is told of them.
+RUSSIAN_LETTERS: Final = (
+    "replies name options by the Russian letters А, Б, В, ...: В is read as the third option"
+)
+
+
+def names_in_russian(declared: Dataset, table: pl.DataFrame) -> bool:
+    """Check whether a model names the options А, Б, В, ..., so that В is the third one and not the Latin B."""
+    letters = dict(zip(_LATIN, declared.answer.labels, strict=False))
+    if not letters or any(_LATIN[letter] != label for letter, label in letters.items()):
+        return False
+    own = table.filter(table["choices"].is_null()) if "choices" in table.columns else table
+    texts = own["text"].drop_nulls()
+    form = Form("label", tuple(letters))
+    return any(
+        read(split_thought(text).answer, form).value in _ONLY_RUSSIAN
+        for text in texts.filter(texts.str.contains(rf"\b[{''.join(sorted(_ONLY_RUSSIAN))}]\b"))
+    )
+
+
+def in_latin(text: str) -> str:
+    """Return a text with the Latin letters of options in place of the Russian ones.
+
+    Example:
+        >>> in_latin("Ответ: В")
+        'Ответ: C'
+    """
+    return re.sub(_RUSSIAN_LETTER, lambda letter: _LATIN[letter[0]], text)
 
 
 def write_answers(run: Path, answers: ItemAnswers) -> None:
@@ -466,7 +509,7 @@ def write_answers(run: Path, answers: ItemAnswers) -> None:
 
 
 def _answers(
-    table: pl.DataFrame, declared: Dataset, items: Mapping[str, Item], manner: Manner
+    table: pl.DataFrame, declared: Dataset, items: Mapping[str, Item], manner: Manner, *, russian: bool
 ) -> Iterator[ItemAnswer]:
     """Yield the answer of each reply, in the order of items and samples."""
     import polars as pl  # noqa: PLC0415 - takes half a second
@@ -488,6 +531,8 @@ def _answers(
             item, last = ordered_items[place], place
             group, options = _alike(declared, item)
         alone = bool(values or choices or finish in _NO_REPLY)
+        if russian and not alone:
+            text = in_latin(text)  # noqa: PLW2901
         extracted = None if alone else known.get((text, finish))
         if extracted is None:
             letters = "" if alone else _squeezed(text)

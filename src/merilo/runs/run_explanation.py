@@ -17,7 +17,7 @@ from merilo.metrics.metric import Judgement
 from merilo.metrics.scoring import explain as explain_points
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
-from merilo.models.reply_answers import ExtractedAnswer, read_reply
+from merilo.models.reply_answers import ExtractedAnswer, in_latin, names_in_russian, read_reply
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_record
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.item_sources import source_of
@@ -86,17 +86,17 @@ def explain_item(
     dataset, number = _find(record, name)
     asked = _asked_again(record, record.datasets[dataset], data)
     item = next(item for item in asked.split if str(item.id) == number)
-    replies = {
-        (row["item"], row["sample"]): reply_of(row)
-        for row in read_log(log_path(run, dataset)).iter_rows(named=True)
-    }
+    log = read_log(log_path(run, dataset))
+    replies = {(row["item"], row["sample"]): reply_of(row) for row in log.iter_rows(named=True)}
+    russian = record.settings.manner == "merilo" and names_in_russian(asked.declared, log)
     samples = sorted(sample for of_item, sample in replies if of_item == number)
     if not samples:
         raise UsageError(f"item {number} of {asked.declared.title} has no reply yet")
     explanations, several = [], len(samples) > 1
     for sample in samples:
         reply = replies[number, sample]
-        extracted = read_reply(asked.declared, item, reply, record.settings.manner)
+        read = replace(reply, text=in_latin(reply.text)) if russian else reply
+        extracted = read_reply(asked.declared, item, read, record.settings.manner)
         request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
         judgements, reason = _judged(asked.declared, item, extracted, rater)
         explanations.append(

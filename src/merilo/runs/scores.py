@@ -309,8 +309,7 @@ def score_answers(
 ) -> Scores:
     """Score answers: the only place where they meet the gold answers.
 
-    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean
-    over all answers; the answers to one item are in one cluster, which the intervals take into account.
+    If items were answered several times, a metric is the mean over items of the mean over each item's answers.
 
     Args:
         declared: the dataset.
@@ -334,17 +333,20 @@ def score_answers(
         return scoring.score(declared, items, values, clusters=clusters, rater=rater)
     expanded: list[Item] = []
     values, clusters = {}, {}
+    own: dict[ItemId, ItemId] = {}
     for answer in answers:
         item, group = named[answer.item]
         sample = sample_of(answer)
         name = f"{answer.item}#{sample}"
         expanded.append(_copy(item, name, sample))
-        values[name], clusters[name] = value_of(declared, answer), group
+        values[name], clusters[name], own[name] = value_of(declared, answer), group, item.id
     if "grade_norm" in declared.metrics:
         # Unanswered questions are part of their variant.
         expanded = [_copy(item, f"{item.id}#{sample}", sample) for sample in samples for item in items]
-        clusters = {item.id: item.id for item in expanded}
-    return scoring.score(declared, expanded, values, clusters=clusters, rater=rater)
+        own = {f"{item.id}#{sample}": item.id for sample in samples for item in items}
+    return scoring.score(
+        declared, expanded, values, clusters=clusters if groups else None, samples=own, rater=rater
+    )
 
 
 def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
@@ -435,13 +437,9 @@ class DatasetRun:
         return {} if self.scores is None else self.scores.all()
 
     def counts(self, score: Score) -> tuple[int, int]:
-        """Return the items and the answers that a metric is the mean over: several samples are several answers."""
-        samples, answers = self.record.samples, self.answers.rows
-        if self.declared.answer.kind == "program":  # its metrics are means over items
-            return score.n, len(answers)
-        if score.n == len(answers):  # some samples may be missing
-            return len({answer.item for answer in answers}), score.n
-        return -(-score.n // samples), score.n
+        """Return the items and the answers that a metric is computed on."""
+        programs = self.declared.answer.kind == "program"
+        return score.n, len(self.answers.rows) if programs else score.answers or score.n
 
     @property
     def is_complete(self) -> bool:

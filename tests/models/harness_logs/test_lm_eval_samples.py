@@ -113,7 +113,8 @@ def test_repeats_are_samples_and_the_score_is_the_mean_over_all(tmp_path: Path) 
     items = items_of("parus")
     rows = [lm_eval_text(at, "parus", item, str(item.outputs), "3", "") for at, item in enumerate(items)]
     found = scored(written(tmp_path / "s.jsonl", rows), "parus")
-    assert (found.metrics["acc"].value, found.metrics["acc"].n) == (pytest.approx(1 / 3), 24)
+    accuracy = found.metrics["acc"]
+    assert (accuracy.value, accuracy.n, accuracy.answers) == (pytest.approx(1 / 3), 8, 24)
     assert found.answers.outcomes == {"answered": 8, "unreadable": 8, "empty": 8}
 
 
