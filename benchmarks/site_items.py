@@ -98,7 +98,7 @@ def measure(folder: Path, items: int) -> bool:
 def main() -> int:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--items", type=int, default=1_000_000, help="more than 10,000")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as own:
         return int(measure(speed_study(Path(own) / "study", 20).parent / "study", asked.items))

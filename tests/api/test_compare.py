@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command import merilo as command
 from compared_study import guesses, model, study
+from exports import write_items, write_lines
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
 from model_backends import LocalBackend, by_likelihood
@@ -82,13 +83,8 @@ def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
     assert "only" not in totals
     assert {*found.missing} == {name for name in names() if dataset(name).in_total} - {"lcs", "parus"}
     row = found.rows[-1]
-    assert (row.dataset, row.people.value, row.people.n, row.p) == (
-        "parus",
-        published.value,
-        published.n,
-        None,
-    )
-    assert row.people.reason == published.provenance
+    human = row.dataset, row.people.value, row.people.n, row.people.reason, row.p
+    assert human == ("parus", published.value, published.n, published.provenance, None)
     assert "not tested" in row.sentence.en
     assert any("only: it has no answers to lcs" in one.sentence.en for one in found.findings)
 
@@ -185,24 +181,20 @@ def test_a_folder_of_logs_has_a_log_of_each_dataset(people: tuple[Path, Path], t
 def test_answers_are_files_tables_and_mappings(tmp_path: Path) -> None:
     folder, given = study(tmp_path), guesses(samples=2)
     rows = merilo.compare(folder, model(tmp_path / "m.csv", given)).rows
-    lines = [{"id": item, "answer": one} for item, one in given.items()]
-    (tmp_path / "m.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    sheet = [{"outputs": one, "meta": {"id": item}} for item, one in given.items()]
-    (tmp_path / "m.json").write_text(json.dumps({"data": {"test": sheet}}))
+    write_lines(tmp_path / "m.jsonl", *({"id": item, "answer": one} for item, one in given.items()))
+    write_items(tmp_path / "m.json", *({"outputs": one, "meta": {"id": item}} for item, one in given.items()))
     for source in ({"m": given}, {"m": tmp_path / "m.csv"}, tmp_path / "m.jsonl", tmp_path / "m.json"):
         assert merilo.compare(folder, source).rows == rows
     text = {**dict.fromkeys(given, "A"), "q1": '["A", "B"]'}
     assert merilo.compare(folder, {"m": text}).rows[0].score.n == 40
 
 
-def gold(folder: Path, n: int = 60) -> Path:
+def gold(folder: Path) -> Path:
     entries = [
         {"instruction": "{question}", "inputs": {"question": f"question {at}"}, "outputs": LABELS[at % 4], "meta": {"id": at}}
-        for at in range(n)
+        for at in range(60)
     ]  # fmt: skip
-    path = folder / "gold.json"
-    path.write_text(json.dumps({"data": {"test": entries}}), encoding="utf-8")
-    return path
+    return write_items(folder / "gold.json", *entries)
 
 
 def replies(folder: Path, name: str, right: Sequence[Sequence[bool]]) -> Path:
@@ -211,9 +203,7 @@ def replies(folder: Path, name: str, right: Sequence[Sequence[bool]]) -> Path:
         for at, samples in enumerate(right)
         for sample, hit in enumerate(samples, start=1)
     ]
-    path = folder / f"{name}.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
+    return write_lines(folder / f"{name}.jsonl", *rows)
 
 
 def drawn(seed: int, samples: int = 1, score: float = 0.7) -> np.ndarray:
@@ -248,7 +238,7 @@ def test_runs_know_their_items(people: tuple[Path, Path], tmp_path: Path) -> Non
     assert all(row.verdict == "below" and "gold (built-in)" in row.sentence.en for row in found.rows)
     changed = items_of(tmp_path, "bps")
     changed[0]["inputs"] = ") ("
-    (tmp_path / "data" / "bps.json").write_text(json.dumps({"data": {"test": changed}}), encoding="utf-8")
+    write_items(tmp_path / "data" / "bps.json", *changed)
     refused = command("compare", runs[0], asked(tmp_path, "most-frequent", "bps", "second"))
     assert (refused.status, "differ" in refused.complaint) == (2, True), refused.complaint
     refused = command("compare", people[0], tmp_path / "second")
@@ -300,11 +290,7 @@ def test_the_time_of_a_person_stands_beside_the_price_of_a_run(
         ("a.jsonl b.jsonl --data gold.json --margin nan", 2, "--margin takes a difference between 0 and 1"),
         ("a.jsonl b.jsonl --data gold.json --margin 1", 2, "--margin takes a difference between 0 and 1"),
         ("a.jsonl b.jsonl --data gold.json --dataset rcb", 2, "is it a file of another dataset?"),
-        (
-            "a.jsonl b.jsonl --data gold.json --out c.gif",
-            2,
-            "takes a file that ends in .html, .md, .tex, .csv",
-        ),
+        ("a.jsonl b.jsonl --data gold.json --out c.gif", 2, "a file that ends in .html, .md, .tex, .csv"),
         ("run-bps a.jsonl --data gold.json", 2, "its items are not those that were asked"),
         ("run-bps run-lcs", 1, "nothing to compare: no dataset has answers of two models"),
         ("bps lcs again bps.m.jsonl", 2, "are both baselines of bps"),

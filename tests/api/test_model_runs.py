@@ -1,10 +1,10 @@
 """`merilo.run` asks every item once, resumes, and scores with outcomes beside."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from exports import write_items
 from model_backends import LocalBackend, label_by_hash
 
 import merilo
@@ -34,27 +34,20 @@ def test_the_same_call_asks_nothing_twice_and_a_larger_limit_asks_the_rest(tmp_p
     result = merilo.run(more, "lcs", out=tmp_path)
     assert len(more.asked) == len(golds("lcs")) - 3
     assert result.datasets["lcs"].metrics["acc"].value == 1.0
+    added = LocalBackend(right("bps"))
+    assert {*merilo.run(added, ["lcs", "bps"], out=tmp_path).datasets} == {"lcs", "bps"}
+    assert {one.dataset for one in added.asked} == {"bps"}, "datasets can be added"
 
 
 def test_more_samples_are_added_to_those_of_before(tmp_path: Path) -> None:
     merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, samples=2, temperature=1.0, limit=4)
     backend = LocalBackend(lambda request: "none")
     result = merilo.run(backend, "lcs", out=tmp_path, samples=4, temperature=1.0, limit=4)
-    assert (
-        [one.sample for one in backend.asked].count(3) == [one.sample for one in backend.asked].count(4) == 4
-    )
+    assert sorted(one.sample for one in backend.asked) == [3] * 4 + [4] * 4
     found = result.datasets["lcs"]
     assert found.answers.outcomes == {"answered": 8, "unreadable": 8}
     assert found.metrics["acc"].value == 0.5
     assert (found.metrics["acc"].n, found.metrics["acc"].answers) == (4, 16)
-
-
-def test_datasets_can_be_added_to_a_run(tmp_path: Path) -> None:
-    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path)
-    backend = LocalBackend(right("bps"))
-    result = merilo.run(backend, ["lcs", "bps"], out=tmp_path)
-    assert {one.dataset for one in backend.asked} == {"bps"}
-    assert set(result.datasets) == {"lcs", "bps"}
 
 
 def test_a_changed_parameter_or_model_is_refused_and_with_force_the_run_starts_again(tmp_path: Path) -> None:
@@ -115,23 +108,14 @@ def test_a_dialogue_that_was_interrupted_goes_on_with_the_answers_of_before(tmp_
     backend = LocalBackend(label_by_hash(("1", "2")))
     parts = merilo.run(backend, "rutie", out=tmp_path / "parts")
     assert parts.is_complete
-    assert (tmp_path / "parts" / "rutie.jsonl").read_text() == (
-        tmp_path / "whole" / "rutie.jsonl"
-    ).read_text()
+    sheets = [(tmp_path / name / "rutie.jsonl").read_text() for name in ("parts", "whole")]
+    assert sheets[0] == sheets[1]
     assert len(backend.asked) == whole.asked - 2
 
 
 def test_a_closed_test_has_no_metrics_and_says_why(tmp_path: Path) -> None:
-    data = tmp_path / "bps.json"
-    data.write_text(
-        json.dumps(
-            {
-                "data": {
-                    "test": [{"instruction": "{inputs}", "inputs": "()", "outputs": "", "meta": {"id": 1}}]
-                }
-            }
-        )
-    )
+    closed = {"instruction": "{inputs}", "inputs": "()", "outputs": "", "meta": {"id": 1}}
+    data = write_items(tmp_path / "bps.json", closed)
     result = merilo.run(LocalBackend(lambda request: "1"), "bps", out=tmp_path / "run", data=data, shots=0)
     assert result.datasets["bps"].metrics == {}
     assert "the test is closed" in result.datasets["bps"].reason
@@ -160,14 +144,10 @@ def test_a_run_can_be_scored_later_with_the_gold_of_its_owner_and_not_with_other
         {"instruction": "{inputs}?", "inputs": text, "outputs": "", "meta": {"id": n}}
         for n, text in enumerate("abc")
     ]
-    closed.write_text(json.dumps({"data": {"test": items}}))
-    gold.write_text(json.dumps({"data": {"test": [{**item, "outputs": "1"} for item in items]}}))
+    write_items(closed, *items)
+    write_items(gold, *({**item, "outputs": "1"} for item in items))
     merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=closed, shots=0)
     assert merilo.score_run(tmp_path / "run", data=gold).datasets["lcs"].metrics["acc"].value == 1.0
-    gold.write_text(
-        json.dumps({"data": {"test": [{**item, "inputs": "zz", "outputs": "1"} for item in items]}})
-    )
-    with pytest.raises(
-        InputError, match=r"gold\.json: its items are not those that were asked: 3 of 3 differ"
-    ):
+    write_items(gold, *({**item, "inputs": "zz", "outputs": "1"} for item in items))
+    with pytest.raises(InputError, match=r"gold\.json: its items are not those .* asked: 3 of 3 differ"):
         merilo.score_run(tmp_path / "run", data=gold)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from command import merilo as run
-from exports import write_lines
-from programming import completion, item, need_a_jail, write_items
+from exports import write_items, write_lines
+from programming import completion, item, need_a_jail
 
 import merilo
 

@@ -1,32 +1,24 @@
 """`merilo.score` and `merilo score` give the same result."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from command import merilo as run
+from exports import write_items
 
 import merilo
 from merilo.metrics.detox import Ratings
 
 
-def items(count: int) -> list[dict]:
-    return [
-        {"instruction": "{inputs}", "inputs": "()" * n, "outputs": "1", "meta": {"id": n}}
-        for n in range(1, count + 1)
-    ]
-
-
-def write_items(path: Path, entries: list[dict]) -> Path:
-    path.write_text(json.dumps({"data": {"test": entries}}, ensure_ascii=False), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return write_items(tmp_path / "bps.json", items(4))
+    items = (
+        {"instruction": "{inputs}", "inputs": "()" * n, "outputs": "1", "meta": {"id": n}}
+        for n in range(1, 5)
+    )
+    return write_items(tmp_path / "bps.json", *items)
 
 
 ANSWERS = {"1": "1", "2": "0", "3": "1", "9": "1"}
@@ -71,7 +63,7 @@ def test_j_is_computed_with_a_rater_and_missing_without(tmp_path: Path) -> None:
         {"instruction": "{inputs}", "inputs": f"грубо {n}", "outputs": f"мягко {n}", "meta": {"id": n}}
         for n in range(3)
     ]
-    data, answers = write_items(tmp_path / "rudetox.json", pairs), {str(n): f"мягко {n}" for n in range(3)}
+    data, answers = write_items(tmp_path / "rudetox.json", *pairs), {str(n): f"мягко {n}" for n in range(3)}
     scored = merilo.score(answers, dataset="rudetox", data=data, rudetox_models=HalfRater())
     assert scored.metrics["j"].value == pytest.approx(0.125)
     assert scored.to_dict()["rudetox"] == {"models": "none"}

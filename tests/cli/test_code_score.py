@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from command import Outcome, merilo
 from ended_process import ended_process
-from exports import write_lines
-from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items
+from exports import write_items, write_lines
+from programming import ENDINGS, check_row, completion, item, need_a_jail
 
 from merilo.metrics.pass_at_k import pass_at_k
 from merilo.sandbox.doctor import descendants

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from exports import write_lines
-from programming import completion, item, need_a_jail, write_items
+from exports import write_items, write_lines
+from programming import completion, item, need_a_jail
 
 from merilo.datasets import examples
 from merilo.errors import InputError

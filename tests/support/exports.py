@@ -53,6 +53,11 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def write_items(path: Path, *items: object) -> Path:
+    """A dataset's file of a test."""
+    return written(path, json.dumps({"data": {"test": items}}, ensure_ascii=False))
+
+
 def write_lines(path: Path, *rows: object) -> Path:
     """A file of JSON lines."""
     return written(path, "".join(f"{json.dumps(row)}\n" for row in rows))

@@ -1,8 +1,6 @@
 """Problems and completions for tests: one function, many ways to get it wrong."""
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,11 +39,6 @@ def check_row(name: str) -> dict[str, Any]:
         "test": test,
         "canonical_solution": "    return 2 * x\n",
     }
-
-
-def write_items(path: Path, *items: dict[str, Any]) -> Path:
-    path.write_text(json.dumps({"data": {"test": list(items)}}, ensure_ascii=False), encoding="utf-8")
-    return path
 
 
 def completion(number: object, text: str) -> dict[str, Any]:
