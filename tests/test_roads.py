@@ -87,39 +87,17 @@ MINE = "# mine"
 
 #: Dataset -> what people can answer, and the site or the platform whose export they fill in.
 ROADS: dict[str, tuple[Choices, str]] = {
-    "bps": (label, "site"),
-    "chegeka": (words, "site"),
-    "lcs": (label, "site"),
-    "mamuramu": (label, "site"),
-    "mathlogicqa": (label, "site"),
-    "multiq": (words, "site"),
-    "parus": (label, "toloka"),
-    "rcb": (label, "table"),
-    "ruethics": (act, "site"),
-    "ruhatespeech": (label, "site"),
-    "ruhhh": (label, "site"),
-    "rummlu": (label, "site"),
-    "rumodar": (integer, "site"),
-    "rumultiar": (integer, "site"),
-    "ruopenbookqa": (label, "site"),
-    "rutie": (label, "abc"),
-    "ruworldtree": (label, "site"),
-    "rwsd": (label, "label-studio"),
-    "simplear": (integer, "mturk"),
-    "use": (exam, "site"),
-}
+    "bps": (label, "site"), "lcs": (label, "site"), "mamuramu": (label, "site"), "mathlogicqa": (label, "site"),
+    "ruhatespeech": (label, "site"), "ruhhh": (label, "site"), "rummlu": (label, "site"),
+    "ruopenbookqa": (label, "site"), "ruworldtree": (label, "site"),
+    "chegeka": (words, "site"), "multiq": (words, "site"), "parus": (label, "toloka"), "rcb": (label, "table"),
+    "ruethics": (act, "site"), "rumodar": (integer, "site"), "rumultiar": (integer, "site"), "rutie": (label, "abc"),
+    "rwsd": (label, "label-studio"), "simplear": (integer, "mturk"), "use": (exam, "site"),
+}  # fmt: skip
 #: The roads that are like others in the form of the answer, the metric and the place.
-LIKE_OTHERS = {
-    "bps",
-    "lcs",
-    "mathlogicqa",
-    "multiq",
-    "ruhhh",
-    "rummlu",
-    "rumodar",
-    "ruopenbookqa",
-    "ruworldtree",
-}
+LIKE_OTHERS = (
+    "bps", "lcs", "mathlogicqa", "multiq", "ruhhh", "rummlu", "rumodar", "ruopenbookqa", "ruworldtree",
+)  # fmt: skip
 
 #: The datasets whose answers are programs, with every person's program as a sample.
 PROGRAMS = ("rucodeeval", "ruhumaneval")
@@ -144,15 +122,9 @@ def sums(folder: Path, ids: Sequence[str] = ("{}",)) -> Path:
         options = [f"{3 * number + step}" for step in (0, 1, 2)]
         picture, question = f"samples/{number}.png", f"{number} + {2 * number} = ?"
         (folder / picture).write_bytes(png(colour=(5 * number, 0, 0)))
-        return {
-            "instruction": 0,
-            "inputs": {"image": picture, "question": question, **dict(zip("abc", options, strict=True))},
-            "outputs": "первый",
-            "meta": {
-                "id": ids[number % len(ids)].format(number),
-                "domain": "малые" if number < 13 else "большие",
-            },
-        }
+        inputs = {"image": picture, "question": question, **dict(zip("abc", options, strict=True))}
+        meta = {"id": ids[number % len(ids)].format(number), "domain": "малые" if number < 13 else "большие"}
+        return {"instruction": 0, "inputs": inputs, "outputs": "первый", "meta": meta}
 
     for name, numbers in {"test": (1, 25), "shots": (25, 37), "training": (37, 40)}.items():
         place = folder.parent if name == "training" else folder
@@ -190,10 +162,8 @@ def check(walked: WalkedRoad, dataset: object, data: Path) -> None:
         for metric, one in compared.items():
             row = one["consensus"]
             assert (row["people"]["value"], row["people"]["n"]) == people[metric]
-            assert (row["score"]["value"], row["score"]["n"]) == (
-                pytest.approx(scores[metric][0], abs=1e-6),
-                scores[metric][1],
-            )
+            value, n = scores[metric]
+            assert (row["score"]["value"], row["score"]["n"]) == (pytest.approx(value, abs=1e-6), n)
 
 
 def values(items: Sequence[AnsweredItem], dataset: object, data: Path) -> dict[str, Any]:
