@@ -23,7 +23,7 @@ def test_a_published_folder_is_valid_and_a_dataset(name: str, numbered: bool, tm
     folder = multi_folder(name, tmp_path, numbered=numbered)
     report = validate(folder)
     assert report.problems == []
-    assert {note.path.partition(".")[0] for note in report.notes} <= {"description", "dataset_size"}
+    assert {note.path.partition(".")[0] for note in report.notes} <= {"dataset_size"}
     declared = dataset(str(folder))
     meta = json.loads((folder / META).read_text("utf-8"))
     metrics = tuple(metric.replace(" ", "_").lower() for metric in meta["metrics"])

@@ -3,14 +3,12 @@
 import copy
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from every import every
 from report_contents import CONTENT, STUDY
 
-from merilo import baseline
 from merilo.baselines.baseline import Baseline
 from merilo.reports.dataset_card import readme_with_section
 from merilo.reports.facts import methods
@@ -256,13 +254,6 @@ def test_only_the_section_changes_in_the_card() -> None:
     text = 'Точность — 0,560.\n\n«Ок» "да"'
     edited = json.loads(readme_with_section(json.dumps(card).encode(), text, "raw_readme_ru.json"))
     assert [*edited.items()] == [*(card | {"Human baseline": text}).items()]
-
-
-def test_a_published_pool_gives_a_section_with_its_published_figures(pools: Path) -> None:
-    files = sorted(map(str, (pools / "bps").glob("assignments*.tsv")))
-    text = russian(baseline(files, dataset="bps", skills=pools / "bps" / "workerSkills.csv").to_json())
-    for sentence in ("исключены 3 из 24 разметчиков", "по 5 на 91 вопрос, по 4 на 8 вопросов", "— 1,000"):
-        assert sentence in text
 
 
 def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:

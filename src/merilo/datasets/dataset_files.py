@@ -147,6 +147,19 @@ def _refuse_mixed_letters(rows: Sequence[QuestionRow], columns: ItemColumns, pat
         raise InputError(wrong, file=path, row=few[0], field=", ".join(columns.gold))
 
 
+def absent_fields(items: Sequence[Item], declared: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield the fields by which a declaration groups items, shots or prompts and which no item has, after their key."""
+    named: list[tuple[str, str | None]] = [("extra", field) for field in declared.fields_of_groups]
+    named += [
+        ("cluster", declared.cluster),
+        ("shots.same", declared.shots.same),
+        ("prompts_by", declared.prompts_by),
+    ]
+    for key, field in named:
+        if field and all(item.value(field) is None for item in items):
+            yield key, field
+
+
 def unanswerable(items: Sequence[Item], declared: Dataset) -> Iterator[tuple[Item, str, str]]:
     """Yield the items that nobody can answer, with the field at fault and why: an empty question, equal options."""
     options = {field: label for label, field in option_fields(declared).items()}

@@ -10,7 +10,14 @@ from typing import Final
 
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.datasets.custom import declaration_text
-from merilo.datasets.dataset_files import QuestionRow, media_path, read_rows, read_splits, unanswerable
+from merilo.datasets.dataset_files import (
+    QuestionRow,
+    absent_fields,
+    media_path,
+    read_rows,
+    read_splits,
+    unanswerable,
+)
 from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.folders import META, folder_dataset, is_folder_dataset
 from merilo.datasets.guessing import NONE, Wishes, guess
@@ -88,10 +95,9 @@ def new_declaration(
     # Every row is read before anything is written.
     splits = read_splits(Path(str(columns.file)), declared)
     items = splits.get("test", next(iter(splits.values()))).items
-    for field in (*declared.fields_of_groups, *filter(None, [declared.cluster])):
-        if all(item.value(field) is None for item in items):
-            known = dict.fromkeys(name for item in items for name, _ in laid_open(item.meta))
-            raise UsageError(f"no item has the field '{field}' ({choices(field, [*known])})")
+    for _, field in absent_fields(items, declared):
+        known = dict.fromkeys(name for item in items for name, _ in laid_open(item.meta))
+        raise UsageError(f"no item has the field '{field}' ({choices(field, [*known])})")
     faults = unanswerable(items, declared)
     notes = [
         *notes,

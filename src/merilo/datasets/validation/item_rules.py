@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from merilo.datasets.dataset_files import unanswerable
+from merilo.datasets.dataset_files import absent_fields, unanswerable
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.folders import META, SAMPLES, texts_in
 from merilo.datasets.validation.folder import OWN, Contents, LocatedItem
@@ -92,12 +92,8 @@ def _check_groups(contents: Contents) -> None:
     declared = contents.declared
     if declared is None or declared.name in CATALOGUE or not contents.places:
         return
-    named = {"extra": declared.fields_of_groups, "cluster": (declared.cluster,)}
-    named |= {"shots.same": (declared.shots.same,), "prompts_by": (declared.prompts_by,)}
-    for key, fields in named.items():
-        for field in filter(None, fields):
-            if all(place.item.value(field) is None for place in contents.places):
-                contents.wrong(OWN, key, f"no item has the field '{field}'")
+    for key, field in absent_fields([place.item for place in contents.places], declared):
+        contents.wrong(OWN, key, f"no item has the field '{field}'")
 
 
 def _check_options(place: LocatedItem, contents: Contents) -> None:
@@ -219,11 +215,14 @@ def _check_answers(contents: Contents) -> None:
 
 
 def _check_questions(contents: Contents) -> None:
-    """Check that items can be answered: they ask something, and their options differ."""
-    if contents.declared is not None:
-        for place in contents.places:
-            for _, field, why in unanswerable([place.item], contents.declared):
-                contents.wrong_item(place, f"inputs.{field}".rstrip("."), why)
+    """Check that items can be answered; the author of a dataset of the catalogue cannot change it, but must know."""
+    declared = contents.declared
+    if declared is None:
+        return
+    for place in contents.places:
+        for _, field, why in unanswerable([place.item], declared):
+            tell = contents.note if declared.name in CATALOGUE else contents.wrong
+            tell(place.file, f"{place.path}.inputs.{field}".rstrip("."), why)
 
 
 def _answer_fault(item: Item, declared: Dataset) -> str | None:

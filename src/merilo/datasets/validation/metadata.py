@@ -27,7 +27,6 @@ from merilo.errors import fault_text
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Text
 
-LONGEST_DESCRIPTION: Final = 200
 #: How many prompts a dataset must have; if prompts are given by domain, in each domain.
 FEWEST_PROMPTS: Final = 10
 #: Names of parts as the benchmark's newer datasets have them; a mapping of these is not a mapping of domains.
@@ -232,43 +231,18 @@ def check_metadata(contents: Contents) -> None:
     for key in sorted(meta.keys() - Metadata.model_fields.keys()):
         contents.note(META, key, "is not a key of the metadata")
     _check_sizes(meta, contents)
-    _note_undescribed(contents, meta)
     _check_human(meta, contents)
     _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), contents)
 
 
 def _check_sizes(meta: Mapping[str, Json], contents: Contents) -> None:
-    """Note a long description; `dataset_size` is the number of items in the test, or in the test and the shots."""
-    description, size = meta.get("description"), meta.get("dataset_size")
-    for name, text in description.items() if isinstance(description, dict) else [("", description)]:
-        if isinstance(text, str) and len(text) > LONGEST_DESCRIPTION:
-            many = f"has {len(text)} characters; at most {LONGEST_DESCRIPTION} are recommended"
-            contents.note(META, f"description.{name}".rstrip("."), many)
+    """Check that `dataset_size` is the number of items in the test, or in the test and the shots."""
+    size = meta.get("dataset_size")
     counted = {contents.items.get("test", 0), sum(contents.items.values())} - {0}
     if type(size) is int and size > 0 and counted and size not in counted:
         message = f"says {size} items, but the files have {' or '.join(map(str, sorted(counted)))}"
         # The files may hold a part of a dataset, but never more than all.
         (contents.note if size > max(counted) else contents.wrong)(META, "dataset_size", message)
-
-
-def _note_undescribed(contents: Contents, meta: Mapping[str, Json]) -> None:
-    described = meta.get("data_field_descriptions")
-    if not isinstance(described, dict) or isinstance(described.get("inputs"), str):
-        return
-    inputs = {name: None for place in contents.places for name in place.fields}
-    for name in sorted(inputs.keys() - _described(described)):
-        missing = "is missing: the field is not described"
-        contents.note(META, f"data_field_descriptions.{name}", missing)
-
-
-def _described(value: Json) -> set[str]:
-    """Return the names of all described fields, at any depth; a name such as `inputs.image` counts as `image`."""
-    if isinstance(value, list):
-        return {name for inner in value for name in _described(inner)}
-    if not isinstance(value, dict) or is_translation(value):
-        return set()
-    own = {name.rsplit(".", 1)[-1] for name in value}
-    return own | {name for inner in value.values() for name in _described(inner)}
 
 
 def _check_human(meta: Mapping[str, Json], contents: Contents) -> None:
