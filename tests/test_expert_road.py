@@ -40,10 +40,10 @@ from merilo.site.people_access import admit_invited, new_invitation
 from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
 from merilo.site.state import State
-from merilo.studies.collected import import_files
 from merilo.studies.creation import create_studies
 from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.study_folder import open_study
+from merilo.studies.study_import import import_files
 
 #: Expert -> domains. Vera knows both.
 EXPERTS = {

@@ -18,9 +18,9 @@ from merilo.datasets.rendering import Media
 from merilo.errors import DataError
 from merilo.site.offline_pages import export_pages
 from merilo.site.served_study import ServedStudy, load_study
-from merilo.studies.collected import read_imports
 from merilo.studies.platform_rows import SEALED, page_key, seal
 from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_import import read_imports
 
 
 def pages_of(study: StudyFolder, out: Path, *words: object) -> list[Path]:

@@ -20,8 +20,8 @@ from merilo.site.answer_export import collect_answers
 from merilo.site.item_form import hidden_word
 from merilo.site.served_study import load_study
 from merilo.site.serving import read_site
-from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_import import import_files
 
 ON = "assistance: {signals: true, hidden_text: true, declaration: true}\n"
 

@@ -15,8 +15,8 @@ from merilo.site.answer_export import collect_answers
 from merilo.site.author_actions import AuthorActions
 from merilo.site.overview_texts import chart_points, overview_texts
 from merilo.site.status import quick_status, site_status
-from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_import import import_files
 
 Frozen = Callable[..., StudyFolder]
 

@@ -20,8 +20,8 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
+from merilo.studies.platform_files import export_study
 from merilo.studies.platform_rows import MAY_BE_MINE
-from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]

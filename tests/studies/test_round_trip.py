@@ -13,9 +13,9 @@ from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 from merilo.items import Item
 from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.strict_json import indented
-from merilo.studies.collected import answers_file, import_files
-from merilo.studies.study_export import export_study
+from merilo.studies.platform_files import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_import import answers_file, import_files
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 

@@ -18,11 +18,11 @@ from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
 from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.reports.study_status import study_status
-from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, import_files, read_imports
 from merilo.studies.instruction import SKIP_OWN
+from merilo.studies.platform_files import export_study
 from merilo.studies.platform_rows import MAY_BE_MINE
-from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_import import IMPORTS_FILE, answers_file, import_files, imported_table, read_imports
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
@@ -334,7 +334,7 @@ def test_a_changed_table_of_answers_is_noticed_and_made_anew_from_the_copies(tmp
     right = room.answers
     answers_file(room.folder, "people").write_text(right.replace('"answer": "1"', '"answer": "0"'), "utf-8")
     with pytest.raises(DataError, match="was changed after the import"):
-        collected_table(room.folder, "people")
+        imported_table(room.folder, "people")
     import_files(room.folder, [])
     assert room.answers == right
     (copy,) = (room.folder.path / "imports").iterdir()
@@ -354,7 +354,7 @@ def test_an_import_that_was_interrupted_is_repaired_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr("merilo.studies.collected.indented", killed)
+        context.setattr("merilo.studies.study_import.indented", killed)
         with pytest.raises(KeyboardInterrupt):
             import_files(room.folder, [room.file()])
     assert (room.folder.path / IMPORTS_FILE).read_bytes() == listed

@@ -9,8 +9,8 @@ from study_people import NAMES, answered, bundled_study, collect, frozen, of_kin
 
 from merilo.items import Item
 from merilo.reports.study_status import study_status
-from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_import import import_files
 
 
 def begun(path: Path, *, pages: int | None = None, overlap: int = 3, people: int = 6) -> StudyFolder:

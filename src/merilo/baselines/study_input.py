@@ -1,6 +1,6 @@
-"""The arguments that describe a study.
+"""What a baseline is computed from, made of its arguments: responses, gold answers, skills, the whole dataset.
 
-Responses, gold answers, skills and the whole dataset, and their record in the provenance.
+They are recorded in the provenance. A study gets its responses by an import, see `studies.study_import`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from merilo.wording import counted_noun, listed
 if TYPE_CHECKING:
     from merilo.cli.output import Part
     from merilo.site.offline_pages import ExportedPages
-    from merilo.studies.study_export import ExportedStudy
+    from merilo.studies.platform_files import ExportedStudy
 
 #: The page of the guide that a command's help names.
 _DESIGN, _PLATFORMS = "Guide: docs/studies.md", "Guide: docs/study-platforms.md"
@@ -197,7 +197,7 @@ def export_(
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
     from merilo.cli.study_table import export_parts, page_parts  # noqa: PLC0415 - the help needs no writers
-    from merilo.studies.study_export import export_study  # noqa: PLC0415
+    from merilo.studies.platform_files import export_study  # noqa: PLC0415
     from merilo.studies.study_tasks import AUTHOR_FIELDS  # noqa: PLC0415
 
     folder = open_study(study)
@@ -273,7 +273,7 @@ def import_(
 ) -> int:
     """Import a platform's files into a study. A file that was imported before changes nothing."""
     from merilo.cli.study_table import import_parts  # noqa: PLC0415 - the help needs no readers
-    from merilo.studies.collected import import_files  # noqa: PLC0415
+    from merilo.studies.study_import import import_files  # noqa: PLC0415
 
     folder = open_study(study)
     check_places([*_files(folder), *(files or ())], json_to)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from merilo.people.platforms import NAMES
 from merilo.reports.table import Percent, Table
-from merilo.studies.collected import ImportedStudy
 from merilo.studies.creation import CreatedStudy
 from merilo.studies.plan import Plan
 from merilo.studies.plan_checks import StudyCheck
 from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
-from merilo.studies.study_export import ExportedStudy
+from merilo.studies.platform_files import ExportedStudy
+from merilo.studies.study_import import ImportedStudy
 from merilo.wording import counted_noun
 
 if TYPE_CHECKING:

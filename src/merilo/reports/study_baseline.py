@@ -21,9 +21,9 @@ from merilo.reports.baseline import baseline
 from merilo.responses import Responses, answer_seconds
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import Json, indented
-from merilo.studies.collected import collected_table, read_collected, read_imports
 from merilo.studies.plan import CONTROLS_FILE, FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Plan
 from merilo.studies.study_folder import StudyFolder, changes_since_freeze, open_study, read_frozen
+from merilo.studies.study_import import imported_table, read_imported, read_imports
 from merilo.wording import shown
 
 
@@ -44,12 +44,12 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, group = folder.arm(arm)
-    path, table = collected_table(folder, name)
+    path, table = imported_table(folder, name)
     if folder.declared().answer.kind == "program":
         from merilo.reports.study_programs import write_verdicts  # noqa: PLC0415 - only programs need a sandbox
 
         path = write_verdicts(folder, name, path)
-    read = read_collected(path, folder.declared(), ("id", *table.fields))
+    read = read_imported(path, folder.declared(), ("id", *table.fields))
     if group.kind == "expert" and group.limits:
         limits = {str(item.id): group.seconds_for(item) for item in (*folder.items(), *folder.controls())}
         seconds = [limits[str(name)] for name in read.items["id"]]

@@ -27,9 +27,9 @@ from merilo.sandbox.ledger import SHORTENED, open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits
 from merilo.strict_json import Json, json_lines
-from merilo.studies.collected import answers_file
 from merilo.studies.plan import ITEMS_FILE
 from merilo.studies.study_folder import StudyFolder, item_lines
+from merilo.studies.study_import import answers_file
 from merilo.wording import shown
 
 #: What one program may use, as in `merilo code score`.

@@ -26,9 +26,9 @@ from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline
 from merilo.reports.table import Cell, Percent, Table, estimate_text
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
-from merilo.studies.collected import read_imports
 from merilo.studies.plan import Arm
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_import import read_imports
 from merilo.studies.study_tasks import author_field, authors_of, domain_of
 from merilo.text import Money
 from merilo.wording import counted_noun

@@ -23,15 +23,14 @@ from merilo.site.people_access import PLATFORM_IDS
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Person, Stage, State
 from merilo.strict_json import Json, dumped
-from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import as_given
+from merilo.studies.study_import import input_columns, read_imported
+from merilo.studies.study_tasks import ANSWER_FIELDS, STUDY, TASK
 from merilo.text import plain_number
 
 #: The columns of the table, before those of signals if the plan asks for them.
-COLLECTED_FIELDS: Final = (
-    "study", "task", "answer", "respondent", "page", "started", "submitted", "seconds", "reward",
-)  # fmt: skip
+COLLECTED_FIELDS: Final = (STUDY, TASK, *ANSWER_FIELDS)
 
 #: Columns of responses that no input field of an item is called like.
 SITE_TASK, _NUMBER = "merilo task", "merilo number"
@@ -113,8 +112,8 @@ def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
     return answers.join(study.asked, on="task", how="left", maintain_order="left").select(
         pl.lit(study.key).alias("study"),
         pl.col("code").alias("task"),
-        "answer",
         pl.col("pseudonym").alias("respondent"),
+        "answer",
         pl.format("{}-{}", "pseudonym", "first").alias("page"),
         *(
             pl.from_epoch(name, time_unit="ms").dt.to_string("%Y-%m-%dT%H:%M:%S%.3f+00:00").alias(new)
@@ -163,7 +162,7 @@ def collected_rows(state: State, answers: pl.DataFrame) -> pl.DataFrame:
     rows = table_rows(study, answers.filter(pl.col("left_out") == ""))
     people = set(rows["respondent"])
     marks = [
-        (study.key, study.tasks[task].id, NOT_SHOWN, name, f"{name}-own-{task}", None, None, None, "0")
+        (study.key, study.tasks[task].id, name, NOT_SHOWN, f"{name}-own-{task}", None, None, None, "0")
         for name, person in sorted(
             ((person.pseudonym, person) for person in state.people.values() if person.pseudonym in people),
             key=itemgetter(0),
@@ -207,7 +206,7 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
         .with_columns(pl.col("answer").replace(changed) if changed else pl.col("answer"))
         .sort(_NUMBER, "submitted", "respondent", nulls_last=True)
     )
-    return read_collected(table, study.declared, ("id", *inputs) if inputs else (SITE_TASK, "id"))
+    return read_imported(table, study.declared, ("id", *inputs) if inputs else (SITE_TASK, "id"))
 
 
 @dataclass(frozen=True, slots=True)

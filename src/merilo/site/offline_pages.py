@@ -35,8 +35,8 @@ from merilo.statistics.planning import people_needed
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.plan import plan_path
+from merilo.studies.platform_files import EXPORT_FILE
 from merilo.studies.platform_rows import page_key
-from merilo.studies.study_export import EXPORT_FILE
 from merilo.studies.study_tasks import expert_domains, nothing_left
 from merilo.text import Language, Text
 from merilo.wording import listed

@@ -31,7 +31,7 @@ from merilo.settings import Platform
 from merilo.strict_json import read_json
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import ANSWER, MINE, STUDY, TASK, StudyTask
+from merilo.studies.study_tasks import ANSWER, MINE, PAGE_FIELDS, STUDY, TASK, StudyTask
 from merilo.wording import counted_noun, listed, shortened, shown
 
 #: How a table of answers writes the option "skip the question, because I may have written it", in any language.
@@ -41,9 +41,6 @@ _NOT_MARKED: Final = ("", "0", "0.0", "-", *sorted(FALSE))
 
 #: Formats that their reader finds incomplete by itself.
 _WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
-
-#: The columns of a plain table, as a reading names them.
-_PLAIN: Final = ("page", "started", "submitted", "seconds", "reward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +268,7 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> tuple[pl.Data
     if platform == "table":
         fields = field_names(path, encoding)
         _require_fields(fields, path)
-        there: Any = {name: name for name in _PLAIN if name in fields}
+        there: Any = {name: name for name in PAGE_FIELDS if name in fields}
         asked = asked.named(item=(STUDY, TASK), annotator="respondent", **there)
     try:
         export = read_export(path, platform, asked)

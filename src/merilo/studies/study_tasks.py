@@ -43,6 +43,9 @@ TASK: Final = "task"
 #: The fields of an answer on every platform: the answer, and the mark "I may have written this question" beside it.
 ANSWER: Final = "answer"
 MINE: Final = "mine"
+#: What a table says of a page; and of an answer, beside its task: tables to be filled in, of the site, and imported.
+PAGE_FIELDS: Final = ("page", "started", "submitted", "seconds", "reward")
+ANSWER_FIELDS: Final = ("respondent", ANSWER, *PAGE_FIELDS)
 
 #: The pattern of the answers of a form, as JavaScript and Python read it.
 PATTERNS: Final[Mapping[AnswerForm, str]] = {

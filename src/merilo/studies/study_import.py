@@ -1,4 +1,4 @@
-"""The answers that a study has collected: copies of the imported files, and one table of answers made of them.
+"""The import of answers into a study: copies of the files, and one table of answers made of them.
 
     STUDY/imports/          the files as the platforms exported them, under names that begin with their hash
     STUDY/imports.json      the list of the imported files, and the hash of every table of answers
@@ -38,7 +38,7 @@ from merilo.settings import Platform
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTask
+from merilo.studies.study_tasks import ANSWER, ANSWER_FIELDS, PAGE_FIELDS, StudyTask
 from merilo.wording import shown
 
 IMPORTS: Final = "imports"
@@ -46,17 +46,7 @@ IMPORTS_FILE: Final = "imports.json"
 ANSWERS: Final = "answers"
 
 #: The columns of an answer beside the item's input fields; answers with signals have `SIGNAL_COLUMNS` too.
-COLUMNS: Final = (
-    "id",
-    "respondent",
-    "answer",
-    "control",
-    "page",
-    "started",
-    "submitted",
-    "seconds",
-    "reward",
-)
+COLUMNS: Final = ("id", "control", *ANSWER_FIELDS)
 
 
 class ImportedFile(Record):
@@ -125,7 +115,7 @@ class ImportedStudy:
         added: the new files.
         known: names of files that had been imported before and were passed over.
         warnings: what the author should know of the new answers, a sentence each.
-        imports: everything that the study has collected.
+        imports: everything that was imported.
     """
 
     added: tuple[ImportedFile, ...]
@@ -159,7 +149,7 @@ def answers_file(folder: StudyFolder, arm: str) -> Path:
     return folder.path / ANSWERS / f"{arm}.jsonl"
 
 
-def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
+def imported_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
     """Return the table of answers of a group, after a check that it is the one that the imports made.
 
     Raises:
@@ -395,17 +385,15 @@ def _answers_table(
     )
 
 
-def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequence[str]) -> Responses:
-    """Read collected answers, whose columns are `COLUMNS` and those of the items.
+def read_imported(source: Path | pl.DataFrame, declared: Dataset, item: Sequence[str]) -> Responses:
+    """Read imported answers, whose columns are `COLUMNS` and those of the items.
 
     Args:
         source: a file, or its rows.
         declared: the dataset.
         item: the columns that identify an item.
     """
-    same: Any = {
-        name: name for name in ("answer", "control", "page", "started", "submitted", "seconds", "reward")
-    }
+    same: Any = {name: name for name in (ANSWER, "control", *PAGE_FIELDS)}
     return read_responses(source, platform="table", missing=(), item=item, annotator="respondent", **same)
 
 

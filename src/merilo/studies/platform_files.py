@@ -1,4 +1,6 @@
-"""Export a study to a platform: Toloka, ABC Elementary, Label Studio, Mechanical Turk, or a plain table.
+"""The files of a study that are uploaded to a platform: Toloka, ABC Elementary, Label Studio, Mechanical Turk, a table.
+
+What comes back is read by `platform_rows` and `study_import`.
 
 No file shows a gold answer of the test. Text of a dataset is written as text everywhere, so no markup of it is run.
 """
@@ -30,6 +32,7 @@ from merilo.studies.plan import Arm, plan_path
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import (
     ANSWER,
+    ANSWER_FIELDS,
     MINE,
     PATTERNS,
     STUDY,
@@ -464,17 +467,13 @@ def _abc_files(sheet: Sheet) -> dict[str, str]:
     return {"tasks.tsv": "\ufeff" + table, **_pages(sheet)}
 
 
-#: The columns that a respondent or another platform fills in.
-_FILLED: Final = ("respondent", ANSWER, "page", "started", "submitted", "seconds", "reward")
-
-
 def _csv_files(sheet: Sheet) -> dict[str, str]:
     """Return the files of a plain study by name.
 
     `tasks.csv` has a row for each task and empty columns for the answers. It begins with a byte-order mark, so that
     spreadsheets read it as UTF-8, and holds no known answer.
     """
-    empty = dict.fromkeys((*_FILLED, MINE) if sheet.mine and not sheet.labels else _FILLED, "")
+    empty = dict.fromkeys((*ANSWER_FIELDS, *([MINE] if sheet.mine and not sheet.labels else [])), "")
     labels = {"labels": " | ".join(sheet.labels)} if sheet.labels else {}
     rows = []
     for number, page in enumerate(pages(sheet.mixed, sheet.arm.items_per_page), start=1):
