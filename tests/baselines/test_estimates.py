@@ -63,20 +63,6 @@ def test_the_single_person_can_be_counted_by_hand(tmp_path: Path) -> None:
     assert (single["name"], single["n"], single["people"]) == ("acc", 60, 12)
 
 
-def test_one_person_alone_has_a_value_and_no_interval(tmp_path: Path) -> None:
-    table = tmp_path / "one.csv"
-    table.write_text(
-        "text,annotator,answer,gold\n" + "".join(f"q{i},ann,{'AB'[i % 2]},A\n" for i in range(20))
-    )
-    found = merilo(
-        "baseline", table, "--platform", "table", "--item", "text", "--annotator", "annotator", "--answer", "answer",
-        "--gold", table, "--gold-column", "gold", "--min-votes", "1", "--json", "-",
-    ).json  # fmt: skip
-    reason = "no interval: it takes at least 3 annotators, and 1 answered"
-    for one in (found["single_person"], found["metrics"]["acc"]):
-        assert (one["value"], one["ci95"], one["reason"]) == (0.5, None, reason)
-
-
 def test_the_published_procedure_is_the_same_whether_it_is_asked_for_or_stands_beside(tmp_path: Path) -> None:
     arguments = study(tmp_path)
     beside = merilo("baseline", *arguments, "--json", "-").json["by_majority_alone"]["acc"]

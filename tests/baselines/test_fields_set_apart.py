@@ -6,7 +6,6 @@ import pytest
 
 from merilo.baselines.pipeline import compute
 from merilo.baselines.study_input import StudyInput
-from merilo.errors import DataError
 from merilo.file_reading import Reading
 from merilo.people.gold import read_gold
 from merilo.people.reading import read_responses
@@ -25,12 +24,3 @@ def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) 
     assert gold.answers["gold"].to_list() == ["1", "1"]
     made = compute(StudyInput(responses=responses, gold=gold), Settings(min_votes=2))
     assert made.metrics["acc"].value == 0.5
-
-
-def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
-    pool.write_text("item,annotator,answer,control\nq1,a,1,1\n", encoding="utf-8")
-    key.write_text("item,gold\nq1,1\n", encoding="utf-8")
-    responses = read_responses([pool])
-    with pytest.raises(DataError, match="every response is to a control item"):
-        read_gold(key, responses.test_items)

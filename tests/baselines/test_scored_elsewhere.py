@@ -85,30 +85,3 @@ def test_one_row_a_person_is_read_as_one_row_an_answer(tmp_path: Path) -> None:
     )
     words = ("baseline", "wide.csv", "--reading", "reading.yaml", "--json", "-")
     assert done(*words).json["metrics"]["acc"]["value"] == pytest.approx(share(known, 1))
-
-    answers = ["participant,q1,q2", "a,B,A", "b,B,A", "c,B,C"]
-    (tmp_path / "answers.csv").write_text("\n".join(answers), encoding="utf-8")
-    (tmp_path / "gold.csv").write_text("item,gold\nq1,B\nq2,C\n", encoding="utf-8")
-    (tmp_path / "reading.yaml").write_text("rows: person\nanswer: [q1, q2]\n", encoding="utf-8")
-    words = ("baseline", "answers.csv", "--reading", "reading.yaml", "--gold", "gold.csv", "--json", "-")
-    result = done(*words).json
-    assert result["metrics"]["acc"]["value"] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("row", "options", "says"),
-    [
-        ("p1,t1,1,5,0.5", (), "people.csv, row 2, solved: '0.5' is not a score"),
-        ("p1,t1,first,5,1", (), "people.csv, row 2, attempt_number: 'first' is not the number of an attempt"),
-        ("p1,t1,1,5,1", ("--gold", "people.csv"), "leave --gold out"),
-        ("p1,t1,1,5,1", ("--metric", "f1"), "have the metric acc, not f1"),
-    ],
-)
-def test_bad_scores_are_told_in_one_sentence(row: str, options: tuple[str, ...], says: str) -> None:
-    Path("people.csv").write_text(
-        f"hashed_id,task_name,attempt_number,time,solved\n{row}\n", encoding="utf-8"
-    )
-    Path("reading.yaml").write_text(READING, encoding="utf-8")
-    outcome = merilo("baseline", "people.csv", "--reading", "reading.yaml", *options)
-    assert outcome.status == 2
-    assert says in outcome.complaint

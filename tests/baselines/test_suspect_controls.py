@@ -74,18 +74,7 @@ def test_terminal_report_and_published_folder_show_suspect_controls(
     assert merilo("verify", tmp_path / "hb").status == 0
 
 
-def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path) -> None:
-    rows = [row(f"q{n}", "A", f"w{who}") for n in range(3) for who in range(6)]
-    rows += [
-        row(f"c{n}", "A" if who > 1 else "B", f"w{who}", golden="A") for n in range(3) for who in range(6)
-    ]
-    pool = written(tmp_path / "pool.tsv", toloka(rows))
-    outcome = merilo("baseline", pool, "--json", "-")
-    assert outcome.json["annotators"]["excluded"] == 2
-    assert not any("excluded" in one["sentence"] for one in outcome.json["findings"])
-
-
-def test_a_baseline_that_excludes_half_of_its_people_is_not_accepted(tmp_path: Path) -> None:
+def test_a_third_may_be_excluded_without_a_warning_and_half_are_not_accepted(tmp_path: Path) -> None:
     def pool(careless: int) -> str:
         rows = small_pool(people=6)
         for person in range(6):
@@ -100,6 +89,8 @@ def test_a_baseline_that_excludes_half_of_its_people_is_not_accepted(tmp_path: P
         outcome = merilo("baseline", path, "--min-votes", 2, "--json", "-")
         assert (outcome.status, outcome.json["status"]) == (0, status)
         assert outcome.json["annotators"]["excluded"] == careless
+        warned = any("excluded, more than" in finding["sentence"] for finding in outcome.json["findings"])
+        assert warned == (careless == 3)
 
 
 def test_without_gold_there_is_no_estimate_to_accept_and_low_agreement_still_rejects(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import merilo
 from merilo.baselines.baseline import Baseline
-from merilo.datasets import dataset
 
 PEOPLE = 5
 #: Answers to the item of type matching, gold 3,6,5,1. In the set of task 20 each person leaves out another number.
@@ -86,13 +85,3 @@ def test_whole_majorities_and_the_published_procedure_stay(gold: Path) -> None:
     assert with_majority.height == 28
     assert (with_majority["label"] == with_majority["majority"]).all()
     assert set(with_majority["resolved_by"]) <= {"unanimous", "majority"}
-
-
-def test_other_datasets_have_no_such_step() -> None:
-    table = pl.DataFrame(
-        [(0, "a", "1,2"), (0, "b", "1,3"), (0, "c", "2,3")],
-        schema=["item", "annotator", "answer"],
-        orient="row",
-    )
-    assert merilo.baseline(table).resolved_by.parts == 0
-    assert "grade_norm" in dataset("use").metrics

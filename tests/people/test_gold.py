@@ -6,8 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import merilo
-from exports import row, toloka, written
+from exports import written
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -416,15 +415,3 @@ def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
 def test_a_solver_that_answers_nothing_is_of_another_dataset() -> None:
     with pytest.raises(DataError, match="the solver of lcs can answer no item; item 1: expected two words"):
         solved_gold(pool(text=["one", "one two three"]), SOLVERS["lcs"], "lcs")
-
-
-def test_a_baseline_leaves_out_what_the_solver_cannot_answer(tmp_path: Path) -> None:
-    sums = {"2 + 2 = ": "4", "1 / 2 = ": "0.5"}
-    rows = [row(text, answer, f"w{n}") for text, answer in sums.items() for n in range(3)]
-    path = written(tmp_path / "pool.tsv", toloka(rows))
-    outcome = merilo("baseline", path, "--dataset", "rumultiar", "--json", "-")
-    assert outcome.status == 0
-    found = outcome.json
-    (metric,) = found["metrics"].values()
-    assert (metric["n"], metric["value"]) == (1, 1.0)
-    assert (found["gold"]["unsolved"], found["gold"]["column"]) == ([2], None)

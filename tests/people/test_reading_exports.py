@@ -17,7 +17,7 @@ from exports import row, small_pool, toloka, written
 import merilo as merilo_library
 from merilo.errors import InputError, MeriloError
 from merilo.file_reading import Reading
-from merilo.people.controls import judged_annotators, read_skills
+from merilo.people.controls import judged_annotators
 from merilo.people.cost import cost
 from merilo.people.platforms import moment
 from merilo.people.reading import read_responses
@@ -108,16 +108,6 @@ def test_times_and_rewards_that_are_none_are_told_and_lose_no_answer(tmp_path: P
     assert outcome.json["responses"]["used"] == 20 + len(bad)
 
 
-def test_a_row_of_json_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
-    again = {"item": "q0", "annotator": "w0", "answer": "B"}
-    path = lines(tmp_path / "p.jsonl", plain_records())
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write("\n\n \n" + json.dumps(again))
-    complaint = merilo("baseline", path).complaint
-    assert "row 9:" in complaint
-    assert "in row 1;" in complaint
-
-
 def test_items_are_numbered_alike_however_many_rows_are_compared_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,21 +126,6 @@ def test_items_are_numbered_alike_however_many_rows_are_compared_at_once(
 def test_a_plain_table_may_have_columns_of_any_name(tmp_path: Path, name: str) -> None:
     path = lines(tmp_path / "p.jsonl", [{name: 1, **record} for record in plain_records()])
     assert read_responses([path]).table["row"].to_list() == [1, 2, 3, 4, 5, 6]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"item": "\\ud800", "annotator": "w", "answer": "A"}',
-        '{"item\\udfff": "q", "annotator": "w", "answer": "A"}',
-        '{"item": "q"',
-        '["q"]',
-    ],
-)
-def test_json_that_is_none(tmp_path: Path, text: str) -> None:
-    outcome = merilo("baseline", written(tmp_path / "p.jsonl", "\n" + text))
-    assert outcome.status == 2
-    assert "p.jsonl, row 2: " in outcome.complaint
 
 
 def test_parquet_of_any_types(tmp_path: Path) -> None:
@@ -311,15 +286,6 @@ def test_what_a_spreadsheet_would_run_stands_behind_an_apostrophe(tmp_path: Path
     table = pl.read_csv(tmp_path / "out" / "raw" / "responses.csv", infer_schema_length=0)
     assert number in table["answer"].to_list()
     assert evil in merilo_library.load(tmp_path / "out").responses.table["answer"].to_list()
-
-
-@pytest.mark.parametrize(
-    ("row_of", "says"), [("w1;70", "row 5: annotator w1 has two"), (";70", "row 5, worker_id: has no annot")]
-)
-def test_skills_that_are_none_name_their_row(tmp_path: Path, row_of: str, says: str) -> None:
-    text = f"worker_id;skill_value\nw1;90\nw2;80,5\nw2;80,5\n{row_of}\n"
-    with pytest.raises(InputError, match=says):
-        read_skills(written(tmp_path / "skills.csv", text))
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide.jsonl"])

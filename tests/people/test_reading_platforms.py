@@ -68,22 +68,6 @@ def test_several_columns_without_a_name_are_passed_over(tmp_path: Path) -> None:
     assert read_all([plain]).table.height == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (
-            "INPUT:a;OUTPUT:b\nq;1\n",
-            "there is no column 'ASSIGNMENT:worker_id': name the column of annotators with --annotator",
-        ),
-        ('INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;"1;w', "in the middle of a quoted field"),
-    ],
-)
-def test_broken_older_exports(tmp_path: Path, text: str, says: str) -> None:
-    outcome = merilo("baseline", written(tmp_path / "old.csv", text))
-    assert outcome.status == 2
-    assert says in outcome.complaint
-
-
 # What makes an item
 
 

