@@ -67,16 +67,3 @@ def test_the_tally_stays_small_where_every_answer_is_a_label_of_its_own() -> Non
     n = 100_000
     votes = encode(np.arange(n), np.zeros(n, dtype=int), np.arange(n)).votes
     assert votes.tally().votes.sum() == n
-
-
-@given(rows=ROWS, known=st.lists(NAMES, max_size=5), more=st.lists(NAMES, max_size=5))
-def test_labels_added_later_give_the_votes_of_labels_known_at_once(
-    rows: list[tuple[str, str, str | None]], known: list[str], more: list[str]
-) -> None:
-    columns = [pl.Series([row[k] for row in rows], dtype=pl.String) for k in range(3)]
-    later = encode(*columns, known_labels=known).with_labels(more)
-    at_once = encode(*columns, known_labels=[*known, *more])
-    assert later.labels.to_list() == at_once.labels.to_list()
-    assert later.votes.labels == at_once.votes.labels
-    assert later.votes.label.tolist() == at_once.votes.label.tolist()
-    assert later.votes.label.dtype == at_once.votes.label.dtype

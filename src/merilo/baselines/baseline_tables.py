@@ -15,6 +15,7 @@ from merilo.people.decision import PoolVotes, passed_shares
 from merilo.people.gold_model import fit_gold_model
 from merilo.people.peers import agreement_by_answer, first_answers, is_reliable
 from merilo.people.typing_errors import typing_error
+from merilo.people.votes import encode
 from merilo.responses import answer_cost, answer_seconds
 from merilo.statistics.crossed import LEAST_ANNOTATORS
 
@@ -225,7 +226,9 @@ def _golds(evidence: Evidence) -> pl.DataFrame:
     )
     if evidence.gold:
         known |= dict(evidence.gold.answers.drop_nulls("gold").select("item", "gold").iter_rows())
-    coded = evidence.pool.everyone.with_labels(known.values())
+    table = evidence.responses.table.drop_nulls(["item", "respondent", "answer"])
+    texts = [*table["control"].drop_nulls().unique(), *known.values()]
+    coded = encode(table["item"], table["respondent"], table["answer"], known_labels=texts)
     labels = coded.labels.cast(pl.String)
     code = {label: place for place, label in enumerate(labels)}
     gold = np.array(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -126,22 +126,6 @@ class Encoding:
     items: pl.Series
     annotators: pl.Series
     labels: pl.Series
-
-    def with_labels(self, known: Iterable[str]) -> Encoding:
-        """Add possible labels, whether or not an annotator gave them.
-
-        The result of `encode` with them as `known_labels`.
-
-        Example:
-            >>> encode(["q1"], ["ann"], ["no"]).with_labels(["maybe"]).votes.label.tolist()
-            [1]
-        """
-        further = pl.Series(self.labels.name, sorted(set(known)), dtype=self.labels.dtype)
-        labels = pl.concat([self.labels, further]).unique().sort()
-        codes = labels.to_frame("label").with_row_index("code")
-        own = self.labels.to_frame("label").join(codes, on="label", how="left", maintain_order="left")["code"]
-        label = own.cast(pl.Int32).to_numpy()[self.votes.label]
-        return replace(self, votes=replace(self.votes, label=label, labels=len(labels)), labels=labels)
 
 
 Column = pl.Series | Sequence[str] | Sequence[int] | NDArray[np.generic]
