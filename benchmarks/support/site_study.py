@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from edited_plan import edit_plan
+from site_people import come_in, given
 from study_people import frozen, study_of
 
 from merilo.items import Item
-from merilo.site.annotator_steps import ShownTask, consent, next_task, read_instruction
-from merilo.site.people_access import admit_from_platform
 from merilo.site.serving import opened_site, opened_studies
 from merilo.site.site_requests import VisitorCookies
-from merilo.studies.study_folder import open_study
 
 QUESTION = "Проверь, сбалансирована ли последовательность скобок.\nПоследовательность: {inputs}\nЕсли сбалансирована, выведи 1, если нет, то 0."
 
@@ -36,11 +35,8 @@ def speed_study(folder: Path, items: int, *, overlap: int = 50) -> Path:
         Item(f"c{n}", QUESTION, brackets((1 << 22) + n), "1", {"id": f"c{n}"}) for n in range(min(200, items))
     ]
     made = study_of(folder, tests, controls, overlap=overlap)
-    plan = made.path / "study.yaml"
-    plan.write_text(
-        plan.read_text("utf-8").replace("kind: basic", f"kind: basic\n    items_per_person: {items}"), "utf-8"
-    )
-    return frozen(open_study(made.path)).path
+    edit_plan(made.path, {"arms.people.items_per_person": items})
+    return frozen(made).path
 
 
 def people_at_work(study: Path, count: int, database: str | None = None) -> list[Browser]:
@@ -50,13 +46,8 @@ def people_at_work(study: Path, count: int, database: str | None = None) -> list
         served, cookies, now = studies[0], site.cookies, site.clock.now()
         state, browsers = site.states[served.key], []
         for number in range(count):
-            admitted = admit_from_platform(state, "platform", f"w{number}", "ru", now)
-            assert admitted is not None
-            person = admitted.person
-            consent(state, person, now)
-            read_instruction(state, person, now)
-            shown = next_task(state, person, now)
-            assert isinstance(shown, ShownTask)
+            person = come_in(state, f"w{number}", now)
+            shown = given(state, person, now)
             visit = cookies.new_visit()
             signed = {
                 VisitorCookies.VISIT: visit,

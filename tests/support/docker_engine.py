@@ -47,15 +47,9 @@ def engine() -> Iterator[str]:
 def _command(folder: Path, address: str) -> list[str]:
     """A daemon that leaves the machine's network as it is."""
     words = ["dockerd", "--host", address, "--bridge", "none", "--iptables=false", "--ip-forward=false"]
-    for option, path in {
-        "--data-root": "data",
-        "--exec-root": "exec",
-        "--pidfile": "pid",
-        "--config-file": "none.json",
-    }.items():
-        words += [option, str(folder / path)]
     (folder / "none.json").write_text("{}")
-    return words
+    places = {"--data-root": "data", "--exec-root": "exec", "--pidfile": "pid", "--config-file": "none.json"}
+    return [*words, *(word for option, path in places.items() for word in (option, str(folder / path)))]
 
 
 def _await(daemon: "subprocess.Popen[bytes]", address: str, log: Path) -> None:

@@ -51,13 +51,9 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server; it accepts connections when this returns."""
-        options = " ".join(
-            f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.folder}")
-        )
-        log = str(self.folder / "log")
-        self._run(
-            "pg_ctl", "start", f"--pgdata={self._data}", f"--log={log}", f"--options={options}", "--wait"
-        )
+        settings = (*_SETTINGS, f"unix_socket_directories={self.folder}")
+        options = " ".join(f"-c {setting}" for setting in settings)
+        self._control("start", f"--log={self.folder / 'log'}", f"--options={options}")
 
     def stop(self, mode: str = "fast") -> None:
         """Stop the server by its process id.
@@ -65,7 +61,7 @@ class PostgresServer:
         Args:
             mode: "fast" ends the connections in order; "immediate" ends them as a crash does.
         """
-        self._run("pg_ctl", "stop", f"--pgdata={self._data}", f"--mode={mode}", "--wait")
+        self._control("stop", f"--mode={mode}")
 
     def is_running(self) -> bool:
         """Whether the server's process is there."""
@@ -88,6 +84,9 @@ class PostgresServer:
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             cursor = connection.execute(statement)  # type: ignore[arg-type]
             return cursor.fetchall() if cursor.description else []
+
+    def _control(self, order: str, *words: str) -> None:
+        self._run("pg_ctl", order, f"--pgdata={self._data}", "--wait", *words)
 
     def _run(self, command: str, *words: str) -> None:
         said = self.folder / "said"
@@ -147,12 +146,10 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 def _commands() -> Path | None:
     """The folder of PostgreSQL's commands, of the newest version that is installed."""
-    debian = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]), reverse=True
-    )
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     on_path = shutil.which("initdb")
-    found = [*debian, *([Path(on_path).resolve()] if on_path else [])]
-    return next((path.parent for path in found if (path.parent / "pg_ctl").exists()), None)
+    known = [*reversed(debian), *([Path(on_path).resolve()] if on_path else [])]
+    return next((path.parent for path in known if (path.parent / "pg_ctl").exists()), None)
 
 
 def _unprivileged() -> str | None:

@@ -197,9 +197,8 @@ def _table(path: Path, delimiter: str) -> list[dict[str, str]]:
 def _written(rows: Sequence[Mapping[str, str]], delimiter: str) -> str:
     text = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
-    alone = any(
-        "\r" in value for row in rows for value in row.values()
-    )  # csv quotes it only as part of an end of line
+    # csv quotes a carriage return only as part of an end of line
+    alone = any("\r" in value for row in rows for value in row.values())
     quoting = csv.QUOTE_ALL if alone else csv.QUOTE_MINIMAL
     writer = csv.DictWriter(text, list(names), "", delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writeheader()
@@ -277,17 +276,13 @@ def _label_studio(export: Path, people: Sequence[Visit]) -> str:
     tasks = json.loads((export / "tasks.json").read_text(encoding="utf-8"))
     form = (export / "labels.xml").read_text(encoding="utf-8")
     kind = "choices" if "<Choices" in form else "number" if "<Number" in form else "textarea"
-    exported = []
+    exported, of_value = [], {"choices": "choices", "textarea": "text"}
     for number, task in enumerate(tasks, start=1):
         annotations = []
         for visit in people:
             answer = visit.answers.get(task["data"]["task"])
             if answer is not None:
-                value = (
-                    {"number": int(answer)}
-                    if kind == "number"
-                    else {{"textarea": "text"}.get(kind, kind): [answer]}
-                )
+                value = {"number": int(answer)} if kind == "number" else {of_value[kind]: [answer]}
                 annotations.append({
                     "id": visit.number, "completed_by": visit.person, "was_cancelled": False, "ground_truth": False,
                     "result": [{"id": "x", "type": kind, "value": value, "origin": "manual", "to_name": "prompt",

@@ -63,9 +63,8 @@ class AnsweredItem:
         In the exam a list of numbers is decided number by number if no answer has a majority, but every number has.
         """
         kind = self.item["meta"].get("type", "")
-        if kind.startswith(("multiple_choice", "matching")) and (
-            numbers := self._by_number(kind == "matching")
-        ):
+        lists = kind.startswith(("multiple_choice", "matching"))
+        if lists and (numbers := self._by_number(kind == "matching")):
             return numbers
         votes = Counter(answer.lower() for answer in self.answers).most_common()
         assert len(votes) == 1 or votes[0][1] > votes[1][1], f"a tie: {votes}"
@@ -137,9 +136,8 @@ def walk(
         (result,) = done(*asked, "--json", "-").json["datasets"].values()
         runs[model] = {metric: (found["value"], found["n"]) for metric, found in result["metrics"].items()}
     compared: dict[str, dict[str, dict[str, Entry]]] = {}
-    for row in done("compare", study / "baseline", root / "gold", root / "random", "--json", "-").json[
-        "rows"
-    ]:
+    sources = (study / "baseline", root / "gold", root / "random")
+    for row in done("compare", *sources, "--json", "-").json["rows"]:
         of_model = compared.setdefault(row["model"].partition(" ")[0], {})
         of_model.setdefault(row["score"]["name"], {})[row["beside"]] = row
     return WalkedRoad(root, items, baseline, verified, runs, compared)
@@ -193,9 +191,7 @@ def import_collected(study: Path, *arms: str) -> None:
 def lines(study: Path, name: str) -> list[dict[str, Any]]:
     """The entries of one of a study's files, none where it has no such file."""
     path = study / f"{name}.jsonl"
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
+    return [*map(json.loads, path.read_text(encoding="utf-8").splitlines())] if path.exists() else []
 
 
 def _answer_on_site(study: Path, path: str, answers: Mapping[str, Sequence[str]], controls: int) -> None:
@@ -245,15 +241,12 @@ def _visits(on_pages: Sequence[Sequence[StudyTask]], answers: Mapping[str, Seque
     """Every person answers every page."""
     return [
         Visit(
-            number=100 * person + place,
-            person=100 + person,
-            started=NINE + timedelta(minutes=10 * place),
-            seconds=20 * len(page),
-            answers={task.id: answers[task.id][person] for task in page},
+            100 * person + place, 100 + person, NINE + timedelta(minutes=10 * place), 20 * len(page),
+            {task.id: answers[task.id][person] for task in page},
         )
         for person in range(PEOPLE)
         for place, page in enumerate(on_pages)
-    ]
+    ]  # fmt: skip
 
 
 def invite_experts(study: Path, *words: object) -> list[str]:
