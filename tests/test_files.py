@@ -3,13 +3,11 @@
 import contextlib
 import csv
 import io
-import os
-import tempfile
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from merilo import files
@@ -29,42 +27,37 @@ def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str]], str]:
 def as_text(header: list[str], rows: list[list[str]], delimiter: str) -> str:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([header, *rows])
     return text.getvalue()
 
 
+in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
 @given(tables(), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
-@settings(deadline=None)
-def test_what_is_written_is_read(table: tuple[list[str], list[list[str]], str], encoding: str) -> None:
+@in_one_folder
+def test_what_is_written_is_read(
+    tmp_path: Path, table: tuple[list[str], list[list[str]], str], encoding: str
+) -> None:
     header, rows, delimiter = table
-    with io.BytesIO(as_text(header, rows, delimiter).encode(encoding)) as content:
-        path = Path(os.environ.get("TMPDIR", "/tmp")) / f"merilo-table-{os.getpid()}.tsv"
-        path.write_bytes(content.read())
-    try:
-        found = files.read_table(path).data
-    finally:
-        path.unlink()
+    (tmp_path / "t.tsv").write_bytes(as_text(header, rows, delimiter).encode(encoding))
+    found = files.read_table(tmp_path / "t.tsv").data
     assert found.columns == header
     assert found.rows() == [tuple(cell or None for cell in row) for row in rows]
 
 
 @given(tables(), st.data())
-@settings(deadline=None)
+@in_one_folder
 def test_a_file_cut_anywhere_gives_an_error_or_whole_rows(
-    table: tuple[list[str], list[list[str]], str], data: st.DataObject
+    tmp_path: Path, table: tuple[list[str], list[list[str]], str], data: st.DataObject
 ) -> None:
     header, rows, delimiter = table
     whole = as_text(header, rows, delimiter).encode()
-    cut = data.draw(st.integers(1, len(whole)))
-    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"merilo-cut-{os.getpid()}.tsv"
-    path.write_bytes(whole[:cut])
+    (tmp_path / "t.tsv").write_bytes(whole[: data.draw(st.integers(1, len(whole)))])
     try:
-        found = files.read_table(path).data
+        found = files.read_table(tmp_path / "t.tsv").data
     except InputError:
         return
-    finally:
-        path.unlink()
     if found.columns == header and found.height:
         expected = [tuple(cell or None for cell in row) for row in rows]
         *whole_rows, last = found.rows()
@@ -143,17 +136,17 @@ def parquet() -> bytes:
 
 
 @given(st.data())
+@in_one_folder
 def test_a_damaged_parquet_file_is_a_table_or_refused_with_a_sentence(
-    parquet: bytes, data: st.DataObject
+    tmp_path: Path, parquet: bytes, data: st.DataObject
 ) -> None:
     damaged = bytearray(parquet)
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.parquet"
-        path.write_bytes(damaged[: data.draw(st.sampled_from([len(damaged), len(damaged) // 2, 3]))])
-        with contextlib.suppress(InputError):  # any other exception, a panic too, fails the test
-            assert files.read_parquet(path, own=True).height >= 0
+    path = tmp_path / "table.parquet"
+    path.write_bytes(damaged[: data.draw(st.sampled_from([len(damaged), len(damaged) // 2, 3]))])
+    with contextlib.suppress(InputError):  # any other exception, a panic too, fails the test
+        assert files.read_parquet(path, own=True).height >= 0
 
 
 def test_a_parquet_file_that_ends_its_reader_is_refused(

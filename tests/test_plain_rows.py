@@ -74,14 +74,11 @@ def test_the_careful_reader_goes_on_where_rows_are_no_longer_ordinary(
 ) -> None:
     monkeypatch.setattr(plain_rows, "CHUNK", 64)
     path = tmp_path / "t.csv"
-    path.write_text(
-        "a,b\n" + "".join(f"{row},x\n" for row in range(100)) + 'he said "no",y\n1,2,3\n', encoding="utf-8"
-    )
+    rows = "a,b\n" + "".join(f"{row},x\n" for row in range(100)) + 'he said "no",y\n'
+    path.write_text(f"{rows}1,2,3\n", encoding="utf-8")
     with pytest.raises(InputError, match="row 103: has 3 fields, but the header has 2"):
         files.read_table(path)
-    path.write_text(
-        "a,b\n" + "".join(f"{row},x\n" for row in range(100)) + 'he said "no",y\n', encoding="utf-8"
-    )
+    path.write_text(rows, encoding="utf-8")
     steps: list[int] = []
     table = files.read_table(path, progress=steps.append)
     assert table.data.rows()[99:] == [("99", "x"), ('he said "no"', "y")]
