@@ -55,7 +55,7 @@ def largest_deviation(run: GuideStudy) -> float:
 
 def regular(run: GuideStudy) -> bool:
     """Whether the control items stand at regular intervals among Toloka's tasks."""
-    tasks = [row for row in run.rows("export/tasks.tsv", "\t") if not row["HINT:text"]]
+    tasks = [row for row in run.rows("export/tasks.tsv") if not row["HINT:text"]]
     places = [number for number, row in enumerate(tasks) if row["GOLDEN:answer"]]
     gaps = [later - earlier for earlier, later in itertools.pairwise(places)]
     return len(places) == len(run.controls) and max(gaps) - min(gaps) <= 1
@@ -118,10 +118,10 @@ REQUIREMENTS = [
     Requirement(INSTRUCTION, "examples show every domain; what they do not show is named", "merilo study create: warnings",
         lambda run: not any("domain" in warning for warning in run.created["warnings"])),
     Requirement(INSTRUCTION, "a training explains the work", "study.yaml: training; Toloka: training.tsv",
-        lambda run: run.plan["training"]["feedback"] and len(run.rows("export/training.tsv", "\t")) == 8),
+        lambda run: run.plan["training"]["feedback"] and len(run.rows("export/training.tsv")) == 8),
 
     Requirement(TASKS, "people see the text that models receive", "Toloka: tasks.tsv, INPUT:prompt",
-        lambda run: {one["prompt"] for one in run.items} < {row["INPUT:prompt"] for row in run.rows("export/tasks.tsv", "\t")}),
+        lambda run: {one["prompt"] for one in run.items} < {row["INPUT:prompt"] for row in run.rows("export/tasks.tsv")}),
     Requirement(TASKS, "the task shows no solved examples", "study: items.jsonl, prompt",
         lambda run: all(one["prompt"].count("Ответ:") == 1 for one in run.items)),
     Requirement(TASKS, "people answer by the labels of models", "Toloka: project.json, output_spec",

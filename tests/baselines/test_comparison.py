@@ -1,12 +1,12 @@
 """One model beside people, or beside another model: numbers by hand, verdicts by their intervals, sentences."""
 
-import csv
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from compared_study import LABELS, guesses, model, study
+from exports import csv_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +16,6 @@ from merilo.estimate import Estimate
 from merilo.statistics.crossed import Crossed, Influence, crossed, holm
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def compared(*sources: object, **options: object) -> dict[Beside, Row]:
     return {row.beside: row for row in merilo.compare(*sources, **options).rows}
 
@@ -28,7 +23,7 @@ def compared(*sources: object, **options: object) -> dict[Beside, Row]:
 def test_beside_the_consensus_stands_the_share_of_right_answers_of_each(tmp_path: Path) -> None:
     people, answers = study(tmp_path), guesses()
     row = compared(people, model(tmp_path / "m.csv", answers))["consensus"]
-    table = rows(people / "consensus.csv")
+    table = csv_rows(people / "consensus.csv")
     theirs = np.mean([one["label"] == one["gold"] for one in table])
     ours = np.mean([answers[one["id"]][0] == one["gold"] for one in table])
     assert (row.people.value, row.people.people) == (pytest.approx(theirs, abs=1e-6), 8)
@@ -42,7 +37,7 @@ def test_beside_one_person_stand_the_means_over_an_items_answers(tmp_path: Path)
     row = compared(people, model(tmp_path / "m.csv", answers))["person"]
     gold = {f"question {at}": LABELS[at % 3] for at in range(40)}
     by_item: dict[str, list[float]] = {}
-    for one in rows(tmp_path / "answers.csv"):
+    for one in csv_rows(tmp_path / "answers.csv"):
         by_item.setdefault(one["text"], []).append(float(one["answer"] == gold[one["text"]]))
     theirs = np.mean([np.mean(scores) for scores in by_item.values()])
     ours = np.mean(

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import merilo
+from exports import csv_rows
 
 
 def study(
@@ -54,8 +55,7 @@ def test_the_single_person_can_be_counted_by_hand(tmp_path: Path) -> None:
     arguments = study(tmp_path)
     found = merilo("baseline", *arguments, "--json", "-").json
     single = found["single_person"]
-    with Path(str(arguments[0])).open() as file:
-        right = [row["answer"] == "A" for row in csv.DictReader(file)]
+    right = [row["answer"] == "A" for row in csv_rows(Path(str(arguments[0])))]
     # Every item has five answers.
     assert single["value"] == pytest.approx(sum(right) / len(right), abs=1e-6)
     assert single["value"] < found["metrics"]["acc"]["value"]

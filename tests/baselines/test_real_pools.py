@@ -1,12 +1,12 @@
 """Expected numbers for the benchmark's published annotation pools."""
 
-import csv
 import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 from command import done, merilo, merilo_once
+from exports import csv_rows
 
 import merilo as package
 
@@ -67,8 +67,7 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
 ) -> None:
     """RWSD's gold says Да and Нет, the pool true and false; under undeclared names of fields it is not joined."""
     first = min((pools / "rwsd").glob("*.tsv"))
-    with first.open(encoding="utf-8", newline="") as stream:
-        rows = [r for r in csv.DictReader(stream, delimiter="\t") if not r["GOLDEN:result"]]
+    rows = [row for row in csv_rows(first) if not row["GOLDEN:result"]]
     shown = {(r["INPUT:text"], r["INPUT:word"], r["INPUT:pronoun"]) for r in rows}
 
     def gold_file(word_field: str, pronoun_field: str) -> Path:
@@ -120,11 +119,10 @@ def test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones(
             pairs = set(found.consensus.select(fields).iter_rows())
     kept = [pair for pair in accepted["meaning"] if pair[1:] in accepted["fluent"] & accepted["inoffensive"]]
     assert len(kept) == 404
-    with (folder / "dataset.csv").open(encoding="utf-8", newline="") as lines:
-        published = {
-            (" ".join(row["inputs"].split()), " ".join(row["outputs"].split()))
-            for row in csv.DictReader(lines)
-        }
+    published = {
+        (" ".join(row["inputs"].split()), " ".join(row["outputs"].split()))
+        for row in csv_rows(folder / "dataset.csv")
+    }
     assert pairs == published
 
 

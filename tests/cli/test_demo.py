@@ -1,6 +1,5 @@
 """`merilo demo`: two studies on the annotation site, from the items to the comparison, the same with the same seed."""
 
-import csv
 import json
 import re
 import shutil
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import merilo
+from exports import csv_rows
 from made_once import made_demo
 
 from merilo import datasets
@@ -39,8 +39,7 @@ def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: Pat
         folder = demo / name
         baseline = json.loads((folder / "hb" / "baseline.json").read_text(encoding="utf-8"))
         assert "simulated" in {one["code"] for one in baseline["findings"]}
-        with (folder / "answers.csv").open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
+        rows = csv_rows(folder / "answers.csv")
         assert all(row["respondent"].startswith(SIMULATED_PREFIX) for row in rows)
         assert max(Counter((row["respondent"], row["task"]) for row in rows).values()) == 1
         site = read_site(folder / "study")

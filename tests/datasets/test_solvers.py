@@ -1,11 +1,11 @@
 """Solvers against slower algorithms, and against the golds of real pools."""
 
-import csv
 from functools import cache
 from pathlib import Path
 
 import pytest
 from every import every
+from exports import csv_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,8 +114,7 @@ def test_the_control_items_of_real_pools_have_the_answer_of_the_solver(
     name: str, gold: str, pools: Path
 ) -> None:
     (export,) = (pools / name).glob("assignments_*.tsv")
-    with export.open(encoding="utf-8", newline="") as file:
-        controls = [row for row in csv.DictReader(file, delimiter="\t") if row[gold]]
+    controls = [row for row in csv_rows(export) if row[gold]]
     assert controls
     for row in controls:
         columns = [value for column, value in row.items() if column.startswith("INPUT:")]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from command import Outcome, done, merilo
 from every import every
+from exports import csv_rows
 from scripted_server import MODEL, Answers, ScriptedServer
 
 #: pool -> the columns whose texts a person saw for an item, and the number of items.
@@ -53,11 +54,6 @@ def items_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "raw" / "items.jsonl").read_text("utf-8").splitlines()]
 
 
-def consensus_of(folder: Path) -> list[dict[str, str]]:
-    with (folder / "consensus.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def asked(baseline: Path, out: Path, model: str, *options: object) -> Outcome:
     """The command that asks a model exactly the items of a baseline."""
     return merilo("run", "--model", model, "--data", baseline, "--out", out, *options)
@@ -70,7 +66,7 @@ def test_a_server_is_sent_exactly_the_items_that_people_saw(
     columns, count = SHOWN[pool]
     base = baselines(pool)
     # The table of the consensus names the pool's own columns.
-    saw = {tuple(row[name].removeprefix("'") for name in columns) for row in consensus_of(base)}
+    saw = {tuple(row[name].removeprefix("'") for name in columns) for row in csv_rows(base / "consensus.csv")}
     assert len(items_of(base)) == count
     with ScriptedServer(lambda _: Answers("1")) as server:
         given = f"model={MODEL},base_url={server.url},num_concurrent=16,timeout=60"
@@ -107,7 +103,7 @@ def test_every_item_of_a_run_is_compared_with_people(
         no_gold = asked(base, tmp_path / f"{pool}-gold", "gold")
         assert "has no gold answer" in no_gold.complaint
         # The owner's answers come later; here, what people agreed on stands for them.
-        gold = {name: row["label"] for name, row in zip(items, consensus_of(base), strict=True)}
+        gold = {name: row["label"] for name, row in zip(items, csv_rows(base / "consensus.csv"), strict=True)}
         lines = [
             json.dumps({**items[name], "outputs": label}) + "\n" for name, label in gold.items() if label
         ]

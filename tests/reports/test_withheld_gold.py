@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import done, merilo
+from exports import csv_rows
 from hb_notebook import run_notebook
 from made_once import made_once
 
@@ -118,11 +119,6 @@ def report(source: Path, out: Path, *options: object) -> str:
 def searched(path: Path) -> str:
     """All text of a file."""
     return path.read_bytes().decode("utf-8", "replace")
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +242,7 @@ def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(wo
 
 def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
     report(base(tmp_path, LABELS, "--by", "class"), tmp_path / "hb")
-    table_rows = rows(tmp_path / "hb" / "consensus.csv")
+    table_rows = csv_rows(tmp_path / "hb" / "consensus.csv")
     assert len(table_rows) == ITEMS
     for row in table_rows:
         assert row["label"] in {"A", "B"}
@@ -275,7 +271,7 @@ def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
     assert "This folder contains closed gold answers: do not publish it" in said
     assert "do not publish it" in (tmp_path / "hb" / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "hb" / "raw" / "gold.csv").exists()
-    assert {row["correct"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"true", "false"}
+    assert {row["correct"] for row in csv_rows(tmp_path / "hb" / "consensus.csv")} == {"true", "false"}
     assert merilo("verify", tmp_path / "hb", "--json", "-").json == {
         "folder": str(tmp_path / "hb"), "verified": True, "differences": [], "not_recomputed": [],
     }  # fmt: skip
@@ -283,8 +279,10 @@ def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
 
 def test_the_known_answer_of_a_control_item_that_is_a_test_item_is_withheld(tmp_path: Path) -> None:
     report(base(tmp_path, LABELS, both=2), tmp_path / "hb")
-    items = {row["item"]: row["question"] for row in rows(tmp_path / "hb" / "raw" / "items.csv")}
-    answers = [row for row in rows(tmp_path / "hb" / "raw" / "responses.csv") if row["is_control"] == "true"]
+    items = {row["item"]: row["question"] for row in csv_rows(tmp_path / "hb" / "raw" / "items.csv")}
+    answers = [
+        row for row in csv_rows(tmp_path / "hb" / "raw" / "responses.csv") if row["is_control"] == "true"
+    ]
     known = {items[row["item"]]: row["control"] for row in answers}
     assert known == {"control 0": "A", "control 1": "A", "control 2": "A", "question 2": ""}
     assert merilo("verify", tmp_path / "hb").status == 0

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from command import done, merilo
 from every import every
+from exports import csv_rows
 from study_people import bundled_study, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
@@ -31,14 +32,6 @@ HOSTILE = "</script><script>alert(1)</script>\"' onload=x ${prompt_2} {{x}} <img
 
 def texts_of(out: Path) -> dict[str, str]:
     return {str(path.relative_to(out)): path.read_text("utf-8") for path in out.rglob("*") if path.is_file()}
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    return list(
-        csv.DictReader(
-            io.StringIO(path.read_text("utf-8-sig")), delimiter="\t" if path.suffix == ".tsv" else ","
-        )
-    )
 
 
 def asked(number: int, text: str, gold: str, **meta: object) -> Item:
@@ -67,10 +60,10 @@ def test_no_written_byte_holds_the_gold_of_a_test_item(platform: str, tmp_path: 
 
 def test_toloka_gets_known_answers_in_golden_columns_and_hints_in_training(tmp_path: Path) -> None:
     export_study(secret_study(tmp_path / "study"), "toloka", tmp_path / "out")
-    rows = rows_of(tmp_path / "out" / "tasks.tsv")
+    rows = csv_rows(tmp_path / "out" / "tasks.tsv")
     known = ["", "goldofcontrol8", "", "", "", "", "goldofcontrol9", "", ""]
     assert [row["GOLDEN:answer"] for row in rows] == known
-    (taught,) = rows_of(tmp_path / "out" / "training.tsv")
+    (taught,) = csv_rows(tmp_path / "out" / "training.tsv")
     assert (taught["GOLDEN:answer"], taught["HINT:text"]) == ("goldoftraining", "read it")
     project = json.loads((tmp_path / "out" / "project.json").read_text("utf-8"))
     assert set(project["task_spec"]["input_spec"]) == {"study", "task", "prompt"}
@@ -158,7 +151,7 @@ def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path:
         if name.endswith(".html"):
             assert not runs(text), name
     if platform == "mturk":
-        (table,) = rows_of(tmp_path / platform / "out" / "tasks.csv")
+        (table,) = csv_rows(tmp_path / platform / "out" / "tasks.csv")
         page = (tmp_path / platform / "out" / "layout.html").read_text("utf-8")
         # As Mechanical Turk does: every placeholder is replaced by its cell, and the result is searched no more.
         filled = re.sub(r"\$\{(\w+)\}", lambda found: table[found[1]], page)
@@ -174,7 +167,7 @@ def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path:
 def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(tmp_path: Path) -> None:
     folder = study_of(tmp_path / "study", [Item(1, "{inputs}", "=HYPERLINK(1)", "1", {"id": 1})], [])
     export_study(folder, "table", tmp_path / "out")
-    (row,) = rows_of(tmp_path / "out" / "tasks.csv")
+    (row,) = csv_rows(tmp_path / "out" / "tasks.csv")
     assert row["prompt"] == "'=HYPERLINK(1)"
 
 
@@ -201,10 +194,10 @@ def test_label_studio_gets_the_tag_that_fits_the_form_of_the_answer(
 def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study", "rutie")
     export_study(folder, "abc", tmp_path / "abc")
-    rows = rows_of(tmp_path / "abc" / "tasks.tsv")
+    rows = csv_rows(tmp_path / "abc" / "tasks.tsv")
     assert [len(json.loads(row["INPUT:dialog"])) for row in rows] == [len(folder.items())]
     made = export_study(folder, "table", tmp_path / "table")
-    turns = [row["task"] for row in rows_of(tmp_path / "table" / "tasks.csv")]
+    turns = [row["task"] for row in csv_rows(tmp_path / "table" / "tasks.csv")]
     assert (turns, made.controls) == ([task.id for task in of_kind(folder, "test")], 0)
     for platform in ("toloka", "label-studio", "mturk"):
         with pytest.raises(DataError, match="turns of dialogues"):
@@ -296,7 +289,7 @@ def sheets(tmp_path: Path) -> tuple[StudyFolder, Path]:
 
 
 def filled(table: Path, respondent: str) -> str:
-    rows = rows_of(table)
+    rows = csv_rows(table)
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0])
     writer.writeheader()
@@ -308,7 +301,7 @@ def test_an_answer_of_a_named_expert_to_their_own_item_is_none(sheets: tuple[Stu
     study, out = sheets
     controls = {task.id for task in of_kind(study, "control")}
     for name, known in (("01-Anna", 1), ("02-Boris", 2)):
-        assert len(controls & {row["task"] for row in rows_of(out / name / "tasks.csv")}) == known, (
+        assert len(controls & {row["task"] for row in csv_rows(out / name / "tasks.csv")}) == known, (
             "no control item of their own"
         )
     foreign = study.path / "foreign.csv"

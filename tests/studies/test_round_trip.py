@@ -1,13 +1,12 @@
 """A study leaves for a platform, people answer it there, and their answers come back."""
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from every import every
-from exports import delimited
+from exports import csv_rows, delimited
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
 from merilo.items import Item
@@ -122,11 +121,7 @@ def test_four_columns_of_results_are_enough_as_tagme_has_them(tmp_path: Path) ->
     people = visits(folder)
     whole = came_back(folder, "table", people, tmp_path)
     wanted = study_baseline_of(folder, whole)
-    with whole.open(encoding="utf-8-sig", newline="") as stream:
-        rows = [
-            [row[name] for name in ("study", "task", "respondent", "answer")]
-            for row in csv.DictReader(stream)
-        ]
+    rows = [[row[name] for name in ("study", "task", "respondent", "answer")] for row in csv_rows(whole)]
     results = tmp_path / "results.csv"
     results.write_text(delimited(("study", "task", "respondent", "answer"), rows), "utf-8")
     own = bundled_study(tmp_path / "own")

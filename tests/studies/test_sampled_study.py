@@ -1,6 +1,5 @@
 """A study whose items were drawn from a larger dataset has two figures: the sample's and the dataset's."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from command import merilo
 from edited_plan import edit_plan
+from exports import csv_rows
 from study_people import collect, visits
 
 from merilo.datasets import dataset
@@ -59,7 +59,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_baseline_has_the_dataset_s_figure_by_the_weights_of_the_study(study: Path) -> None:
     made = merilo("study", "baseline", study, "--out", study / "baseline", "--json", "-")
     found = made.json
-    rows = list(csv.DictReader((study / "baseline" / "consensus.csv").read_text("utf-8").splitlines()))
+    rows = csv_rows(study / "baseline" / "consensus.csv")
     domain = {row["id"]: "".join(one for one in row["id"] if not one.isdigit()) for row in rows}
     points: dict[str, list[bool]] = {}
     for row in rows:

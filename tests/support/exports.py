@@ -53,6 +53,12 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table with a header."""
+    text = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
+    return list(csv.DictReader(text, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
 def write_items(path: Path, *items: object) -> Path:
     """A dataset's file of a test."""
     return written(path, json.dumps({"data": {"test": items}}, ensure_ascii=False))

@@ -5,8 +5,6 @@ People answer in the files of Toloka, experts in plain tables. The commands are 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +15,7 @@ from random import Random
 
 from command import Outcome, done, merilo
 from edited_plan import edit_plan
+from exports import csv_rows
 from study_people import NINE, Visit, answered, collect, of_kind, visits
 
 from merilo.studies.study_folder import open_study
@@ -54,9 +53,8 @@ class Folder:
     def text(self, name: str) -> str:
         return (self.root / name).read_text(encoding="utf-8")
 
-    def rows(self, name: str, delimiter: str = ",") -> list[dict[str, str]]:
-        text = (self.root / name).read_text(encoding="utf-8-sig")
-        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    def rows(self, name: str) -> list[dict[str, str]]:
+        return csv_rows(self.root / name)
 
     def json(self, name: str) -> dict:
         return json.loads(self.text(name))
@@ -188,10 +186,7 @@ def _experts_answer(root: Path, study: Path) -> None:
     for sheet in sorted((root / "sheets").iterdir()):
         if (sheet / "tasks.csv").exists():
             expert = sheet.name[3:]
-            rows = csv.DictReader(
-                (sheet / "tasks.csv").read_text(encoding="utf-8-sig").splitlines(keepends=True)
-            )
-            tasks = [row["task"] for row in rows if row["task"] in right]
+            tasks = [row["task"] for row in csv_rows(sheet / "tasks.csv") if row["task"] in right]
             filled = [
                 Visit(f"{expert}-{at}", expert, NINE + timedelta(minutes=at), 250, {task: said(task) for task in tasks[at : at + 10]}, 5.0)
                 for at in range(0, len(tasks), 10)

@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 from command import done
+from exports import csv_rows
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -189,11 +190,6 @@ NAMES = {
 }
 
 
-def _table(path: Path, delimiter: str) -> list[dict[str, str]]:
-    text = path.read_text(encoding="utf-8-sig")
-    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
-
-
 def _written(rows: Sequence[Mapping[str, str]], delimiter: str) -> str:
     text = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
@@ -212,7 +208,7 @@ def _iso(moment: datetime) -> str:
 
 def _toloka(export: Path, people: Sequence[Visit]) -> str:
     """A row an answer; where a project offers the mark "may be mine" beside an open answer, people tick that."""
-    tasks = {row["INPUT:task"]: row for path in export.rglob("t*.tsv") for row in _table(path, "\t")}
+    tasks = {row["INPUT:task"]: row for path in export.rglob("t*.tsv") for row in csv_rows(path)}
     beside = any('"mine"' in path.read_text(encoding="utf-8") for path in export.rglob("project.json"))
     rows = []
     for visit in people:
@@ -234,7 +230,7 @@ def _toloka(export: Path, people: Sequence[Visit]) -> str:
 
 
 def _abc(export: Path, people: Sequence[Visit]) -> str:
-    table = _table(export / "tasks.tsv", "\t")
+    table = csv_rows(export / "tasks.tsv")
     if "INPUT:dialog" in table[0]:
         return _abc_dialogues(table, people)
     tasks = {row["INPUT:task"]: row for row in table}
@@ -297,7 +293,7 @@ def _label_studio(export: Path, people: Sequence[Visit]) -> str:
 
 
 def _mturk(export: Path, people: Sequence[Visit]) -> str:
-    hits = [row for path in sorted(export.glob("tasks*.csv")) for row in _table(path, ",")]
+    hits = [row for path in sorted(export.glob("tasks*.csv")) for row in csv_rows(path)]
     rows = []
     for number, hit in enumerate(hits, start=1):
         shown = [(name.removeprefix("task_"), text) for name, text in hit.items() if name.startswith("task_")]
@@ -318,7 +314,7 @@ def _mturk(export: Path, people: Sequence[Visit]) -> str:
 
 
 def _csv(export: Path, people: Sequence[Visit]) -> str:
-    tasks = {row["task"]: row for row in _table(export / "tasks.csv", ",")}
+    tasks = {row["task"]: row for row in csv_rows(export / "tasks.csv")}
     rows = [
         {
             **tasks[task], "respondent": str(visit.person), "answer": answer, "page": str(visit.number),

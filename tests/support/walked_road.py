@@ -6,7 +6,6 @@ item's majority is known beforehand.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections import Counter
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 from command import done
 from edited_plan import edit_plan
+from exports import csv_rows
 from site_in_process import agree, hidden, opened_site, to_first_task, visiting
 from starlette.testclient import TestClient
 from study_people import NINE, Visit, collect, of_kind
@@ -103,8 +103,7 @@ class WalkedRoad:
 
     def table(self, name: str) -> list[dict[str, str]]:
         """A table of the baseline's folder."""
-        text = (self.root / "study" / "baseline" / name).read_text(encoding="utf-8-sig")
-        return list(csv.DictReader(text.splitlines(keepends=True)))
+        return csv_rows(self.root / "study" / "baseline" / name)
 
 
 def walk(
