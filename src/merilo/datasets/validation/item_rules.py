@@ -141,7 +141,7 @@ def _media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
 
 
 def _check_media(contents: Contents) -> None:
-    """Check that every medium is a file below `samples/` of a modality that the metadata name; note unused files."""
+    """Check that every medium is a file below `samples/` of a modality that the metadata name."""
     faults: dict[str, str | None] = {}
     for place in contents.places:
         for field, path in _media_paths(place.item, contents).items():
@@ -149,18 +149,11 @@ def _check_media(contents: Contents) -> None:
                 faults[path] = _media_fault(path, contents.root)
             if (fault := faults[path]) is not None:
                 contents.wrong_item(place, f"inputs.{field}", fault)
-    good = [path for path, fault in faults.items() if fault is None]
     modalities = contents.meta.get("modalities") if contents.meta else None
-    suffixes = {PurePosixPath(path).suffix.lower() for path in good}
+    suffixes = {PurePosixPath(path).suffix.lower() for path, fault in faults.items() if fault is None}
     for kind, endings in _KINDS.items():
         if isinstance(modalities, list) and suffixes & endings and kind not in modalities:
             contents.wrong(META, "modalities", f"must name '{kind}': there are such files in samples/")
-    samples = contents.root / SAMPLES
-    if contents.whole and samples.is_dir() and not samples.is_symlink():
-        used = {(contents.root / path).resolve() for path in good}
-        for file in sorted(samples.rglob("*")):
-            if file.is_file() and file.resolve() not in used:
-                contents.note(str(file.relative_to(contents.root)), "", "is not used by any item")
 
 
 def _media_fault(path: str, root: Path) -> str | None:
