@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from merilo.site.status import answer_rate, progress_points
 
@@ -11,26 +12,20 @@ HOUR = 3_600_000
 NOW = 1_790_000_000_000
 
 
-def test_the_rate_is_that_of_the_last_hour() -> None:
-    every_minute = np.arange(NOW - 5 * HOUR, NOW, 60_000)
-    rate = answer_rate(every_minute, NOW)
-    assert rate is not None
-    assert (rate.answers, rate.minutes, rate.per_hour) == (59, 60.0, 59.0)
-    # 12 parts of about 5 answers vary less than a Poisson process, so phi is 1: 59 * exp(2.201 / sqrt(59)).
-    assert rate.high == pytest.approx(59 * np.exp(2.201 / np.sqrt(59)), rel=1e-4)
-    assert rate.low == pytest.approx(59**2 / rate.high)
-
-
-def test_since_the_first_answer_if_that_is_less_than_an_hour_ago() -> None:
-    rate = answer_rate(np.arange(NOW - HOUR // 2, NOW, 60_000), NOW)
-    assert rate is not None
-    assert (rate.minutes, rate.per_hour) == (30.0, 58.0)
-
-
-def test_after_a_night_without_answers_all_of_them_give_the_rate() -> None:
-    rate = answer_rate(np.arange(NOW - 10 * HOUR, NOW - 5 * HOUR, 60_000), NOW)
-    assert rate is not None
-    assert (rate.minutes, rate.per_hour) == (600.0, 29.9)
+@pytest.mark.parametrize(("times", "rate"), [
+    (np.arange(NOW - 5 * HOUR, NOW, 60_000), (59, 60.0, 59.0)),  # those of the last hour
+    (np.arange(NOW - HOUR // 2, NOW, 60_000), (29, 30.0, 58.0)),  # since the first answer
+    (np.arange(NOW - 10 * HOUR, NOW - 5 * HOUR, 60_000), (299, 600.0, 29.9)),  # all, after a night without answers
+], ids=["hour", "half an hour", "night"])  # fmt: skip
+def test_recent_answers_give_the_rate(times: NDArray[np.int64], rate: tuple[int, float, float]) -> None:
+    computed = answer_rate(times, NOW)
+    assert computed is not None
+    assert (computed.answers, computed.minutes, computed.per_hour) == rate
+    if (
+        rate[0] == 59
+    ):  # 12 parts of about 5 answers vary less than a Poisson process: phi is 1, 59 * exp(2.201 / sqrt(59))
+        assert computed.high == pytest.approx(59 * np.exp(2.201 / np.sqrt(59)), rel=1e-4)
+        assert computed.low == pytest.approx(59**2 / computed.high)
 
 
 def test_uneven_answers_give_a_wider_interval_than_even_ones() -> None:

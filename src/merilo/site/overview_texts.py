@@ -41,7 +41,6 @@ _AT_STAGE: Final[Mapping[str, Text]] = {
 #: How a person came in.
 SOURCES: Final[Mapping[str, Text]] = {
     "link": Text("personal link"),
-    "code": Text("code"),
     "expert": Text("invitation of an expert"),
     "prolific": Text("Prolific"),
     "mturk": Text("Mechanical Turk"),

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from itsdangerous import BadSignature, Signer, TimestampSigner
@@ -72,10 +72,10 @@ class VisitorCookies:
     PERSON: Final = "merilo_person"
 
     def __init__(self, key: str) -> None:
-        self._visit = Signer(key, salt="visit", digest_method=sha256)
-        self._person = TimestampSigner(key, salt="person", digest_method=sha256)
-        self._secret = Signer(key, salt="secret", digest_method=sha256)
-        self._form = Signer(key, salt="form", digest_method=sha256)
+        self._visit = Signer(**_derived(key, "visit"))
+        self._person = TimestampSigner(**_derived(key, "person"))
+        self._secret = Signer(**_derived(key, "secret"))
+        self._form = Signer(**_derived(key, "form"))
         self._signed_person = lru_cache(_REMEMBERED)(
             self._person_in
         )  # a browser sends the same cookies each time
@@ -122,6 +122,12 @@ class VisitorCookies:
     def secret_of(self, text: str) -> bytes:
         """Return a secret that follows from a text and the key of this site."""
         return self._secret.get_signature(text)
+
+
+def _derived(key: str, salt: str) -> dict[str, Any]:
+    """Return the settings of a signer whose key is derived once, and not again for every signature."""
+    derived = Signer(key, salt=salt, digest_method=sha256).derive_key()
+    return {"secret_key": derived, "key_derivation": "none", "digest_method": sha256}
 
 
 #: The most bytes of a form.
