@@ -173,9 +173,9 @@ def test_an_expert_never_gets_an_item_that_they_wrote(frozen: Frozen) -> None:
 
 
 def test_people_from_platforms_get_the_plans_items_per_person(frozen: Frozen) -> None:
-    assert (
-        most_tasks(served(frozen(), every=5).study) == 63
-    )  # 50 items, and one task in five is a control item
+    study = served(frozen(), every=5).study
+    assert (study.arm.items_per_person, study.rules.tests) == (50, 8)
+    assert most_tasks(study) == 10, "the items that there are; one task in five is a control item"
 
 
 def test_a_task_whose_time_ran_out_is_no_part_of_the_most_tasks(frozen: Frozen) -> None:
