@@ -6,7 +6,7 @@
     ├── OutputError                 a place that cannot be written                                  (exit 2)
     ├── MissingPartError            a missing extra or system package                             (exit 2)
     ├── BackendError                a model's server or library that cannot answer at all           (exit 2)
-    └── DataError                   readable input whose content is invalid, or a check that fails  (exit 1)
+    └── DataError                   what was read, or a study's state, does not allow the work      (exit 1)
 
 Every message is one sentence that says what to do. If a file is at fault, the location comes first:
 ``pool.tsv, row 12, OUTPUT:answer: ...``. Rows are counted as a spreadsheet counts them: the header is row 1.

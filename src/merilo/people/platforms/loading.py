@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from merilo.errors import InputError
+from merilo.errors import InputError, argument
 from merilo.files import FileTable, Progress, read_parquet, read_table, refuse_too_wide
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import shown
@@ -40,7 +40,8 @@ def with_advice() -> Iterator[None]:
         if not isinstance(cause, UnicodeDecodeError) or not cause.encoding.startswith("utf-8"):
             raise
         advice = (
-            f"{error.marked}, or name it: 'encoding: cp1251' in a reading, --encoding cp1251 of study import"
+            f"{error.marked}, or name it: 'encoding: cp1251' in a reading, {argument('encoding', 'cp1251')} of study "
+            "import"
         )
         raise InputError(advice, file=error.place.file, row=error.place.row) from error
 
