@@ -49,13 +49,13 @@ def test_what_was_answered_before_is_known_and_failed_requests_are_not_among_it(
     with open_log(tmp_path) as log:
         log.append(request("3"), ModelReply(finish="failed", error="HTTP 500"), 0.0)
     with open_log(tmp_path) as log:
-        found = log.earlier("lcs", replies=True)
+        found, spent = log.earlier("lcs", replies=True)
         assert set(found) == {("1", 1), ("2", 1)}
         assert found["1", 1].request == request("1").sha256
         assert found["2", 1].reply == ModelReply(text="answer 2")
-        assert log.earlier("lcs")["1", 1].reply is None
-        assert log.spent("lcs") == 1.0
-        assert log.earlier("bps") == {}
+        assert log.earlier("lcs")[0]["1", 1].reply is None
+        assert spent == log.earlier("lcs")[1] == 1.0
+        assert log.earlier("bps") == ({}, 0.0)
 
 
 def test_the_latest_record_of_a_request_counts(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_line_cut_off_by_a_killed_process_is_moved_aside_and_said(tmp_path: Pa
     assert f"the last line is cut off after {len(tail)} bytes; it is left out" in found
     assert read_log(path).height == 2
     with open_log(tmp_path) as log:
-        assert len(log.earlier("lcs")) == 2
+        assert len(log.earlier("lcs")[0]) == 2
         log.append(request("3"), ModelReply(text="c"))
         (cut,) = log.cut
     assert "it is now in lcs.cut" in cut

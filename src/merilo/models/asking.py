@@ -432,8 +432,6 @@ class Progress:
         failed: requests that failed for good.
         retried: attempts beyond the first.
         running: requests that are being answered.
-        prompt_tokens: tokens of the requests.
-        completion_tokens: tokens of the answers.
         usd: the cost of the whole run in US dollars, earlier commands included.
         stopped: the limit of the budget that ended the run; empty if everything was asked.
     """
@@ -442,8 +440,6 @@ class Progress:
     failed: int = 0
     retried: int = 0
     running: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     usd: float = 0.0
     stopped: str = ""
 
@@ -455,8 +451,6 @@ class Progress:
             self.answered += 1
         # A request that could not be made, such as one with an unreadable picture, has no attempt.
         self.retried += max(0, reply.attempts - 1)
-        self.prompt_tokens += reply.prompt_tokens or 0
-        self.completion_tokens += reply.completion_tokens or 0
 
 
 #: Called after each reply.

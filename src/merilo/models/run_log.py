@@ -82,41 +82,33 @@ class RunLog:
         self.cut: list[str] = []
         self.unsynced = 0
 
-    def earlier(self, dataset: str, *, replies: bool = False) -> dict[tuple[str, int], Earlier]:
-        """Return the requests of a dataset that were answered before: (item, sample) -> what was received.
+    def earlier(self, dataset: str, *, replies: bool = False) -> tuple[dict[tuple[str, int], Earlier], float]:
+        """Return the requests of a dataset that were answered before, and what all replies cost in US dollars.
 
-        Requests that failed for good have no answer and are not among them.
+        Requests that failed for good have no answer and are not among them; replaced replies have cost too.
 
         Args:
             dataset: the dataset.
             replies: whether to keep the replies in memory, for dialogues, whose later requests hold the
                 earlier answers.
 
+        Returns:
+            (item, sample) -> what was received; and the cost.
+
         Raises:
             InputError: the log is not one of this version.
             OutputError: the log cannot be written.
         """
         self._open(dataset)
-        table = read_log(
-            log_path(self._run, dataset), () if replies else ("item", "sample", "request", "finish")
-        )
+        names = () if replies else ("item", "sample", "request", "finish", "cost")
+        table = read_log(log_path(self._run, dataset), names, latest=False)
         answered: dict[tuple[str, int], Earlier] = {}
         for row in table.iter_rows(named=True):
+            key = row["item"], row["sample"]
+            answered.pop(key, None)
             if row["finish"] != "failed":
-                reply = reply_of(row) if replies else None
-                answered[row["item"], row["sample"]] = Earlier(row["request"], reply)
-        return answered
-
-    def spent(self, dataset: str) -> float:
-        """Return what the replies in the log of a dataset cost in US dollars, replaced ones included.
-
-        Raises:
-            InputError: the log is not one of this version.
-            OutputError: the log cannot be written.
-        """
-        self._open(dataset)
-        table = read_log(log_path(self._run, dataset), ("item", "sample", "cost"), latest=False)
-        return float(table["cost"].sum() or 0.0)
+                answered[key] = Earlier(row["request"], reply_of(row) if replies else None)
+        return answered, float(table["cost"].sum() or 0.0)
 
     def append(self, request: Request, reply: ModelReply, cost: float | None = None) -> None:
         """Append the reply to a request.

@@ -579,9 +579,8 @@ def _ask(
     usd = 0.0
     for dataset in prepared.asked:
         name = dataset.declared.name
-        known = log.earlier(name, replies=dataset.is_dialogue)
-        usd += log.spent(name)
-        done = len(known)
+        known, spent = log.earlier(name, replies=dataset.is_dialogue)
+        usd, done = usd + spent, len(known)
         answered, left = answered + done, left + max(0, dataset.count - done)
         sources.append(dataset.requests(known))
     for cut in log.cut:
