@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from merilo.errors import InputError, one_text
+from merilo.errors import InputError
 from merilo.records import Record
 from merilo.settings import Platform
 from merilo.strict_yaml import TextLoader, read_yaml
 
 if TYPE_CHECKING:
     from merilo.files import FileTable
+    from merilo.strict_json import Json
 
 #: Texts that programs write into an empty cell. Each is an answer where gold answers or labels have it.
 MISSING: Final = ("", "NA", "N/A", "nan", "NaN", "None", "NULL", "null", "{}")
@@ -131,11 +132,7 @@ def reading_of(content: object, file: Path | None = None) -> Reading:
     Raises:
         InputError: a name is unknown, or a value is not possible; the message names it.
     """
-    try:
-        reading = Reading.model_validate(content)
-    except ValidationError as error:
-        field = ".".join(map(str, error.errors()[0]["loc"])) or None
-        raise InputError(one_text(error.errors(include_url=False)), file=file, field=field) from error
+    reading = Reading.of_json(cast("Json", content), file)
     many = {"item": "annotator", "person": "answer"}.get(reading.rows)
     for name in ("annotator", "answer"):
         if name != many and len(getattr(reading, name)) > 1:
