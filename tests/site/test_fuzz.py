@@ -62,7 +62,8 @@ def with_known(description: dict[str, Any], known: dict[str, list[str]]) -> dict
         if name not in known:
             return schema
         if schema.get("type") == "array":
-            return {"type": "array", "items": {"anyOf": [{"enum": known[name]}, {"type": "string"}]}}
+            several = {"type": "array", "items": {"anyOf": [{"enum": known[name]}, {"type": "string"}]}}
+            return {"anyOf": [{"enum": [[value] for value in known[name]]}, several]}
         return {"anyOf": [{"enum": known[name]}, {"enum": known[name]}, {"type": "string"}]}
 
     paths: dict[str, Any] = {}
