@@ -49,6 +49,7 @@ BAD_POOLS: list[tuple[str | bytes, int, list[str]]] = [
     (WHOLE.replace("APPROVED", "APPROVED\tmore", 1), 2, ["row 2", "10 fields, but the header has 9"]),
     ("\t".join([*HEADER, *(f"HINT:{n}" for n in range(300_000))]) + "\n", 2, ["300009 columns; at most 10000"]),
     (toloka([*small_pool(), row("q1", "A", "", page="p")]), 2, ["row 27", "no annotator"]),
+    ("study,task,respondent,answer\nstudy-1,t1,w,A\n", 1, ["merilo study import STUDY FILE"]),
     (toloka([]), 1, ["none of the 0 rows has an answer"]),
     (toloka([row("c", "A", f"w{person}", golden="A") for person in range(5)]), 1, ["none of the 5 rows is an answer that counts (5 to control items)"]),
     (toloka([row("q", "Skip: this may be mine", f"w{person}") for person in range(5)]), 1, ["(5 may be mine)"]),

@@ -1,6 +1,7 @@
 """The status of a study: its progress, without the estimate unless requested."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,10 @@ def test_people_below_the_threshold_do_not_count_for_the_overlap(tmp_path: Path)
     status = study_status(folder)
     assert {one.annotator: one.excluded for one in status.annotators} == {"101": False, "102": True}
     assert (status.answers, status.counted, status.missing, status.missing_by) == (8, 4, 4, {1: 4})
+    collect(folder.path, tmp_path / "all", "toloka", [replace(people[0], answers=people[1].answers)])
+    status = study_status(folder)
+    assert [(one.excluded, status.counted) for one in status.annotators] == [(True, 0)] * 2
+    assert status.problem.endswith("lower baseline.min_control_accuracy")
 
 
 def _tests(folder: StudyFolder) -> set[str]:

@@ -48,7 +48,7 @@ from merilo.baselines.population import estimate_dataset
 from merilo.baselines.provenance import provenance
 from merilo.baselines.study_input import StudyInput, declared
 from merilo.datasets.declaration import Dataset, declaration_json, scored_elsewhere
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, UsageError, argument
 from merilo.estimate import Estimate
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.aggregation.majority import majority
@@ -235,25 +235,32 @@ def refuse_without_answers(responses: Responses, excluded: Collection[str] = ())
 
 
 def judge(answers: Cleaned, study: StudyInput, settings: Settings) -> pl.DataFrame:
-    """Judge every annotator on the control items; one row each, see `judged_annotators`.
-
-    Raises:
-        DataError: no annotator is left, or those who are left answered control items only.
-    """
-    annotators = judged_annotators(
+    """Judge every annotator on the control items; one row each, see `judged_annotators`."""
+    return judged_annotators(
         answers.responses,
         min_control_accuracy=settings.min_control_accuracy,
         min_controls=settings.min_controls,
         skills=study.skills,
     )
-    refuse_without_answers(answers.responses, annotators.filter("excluded")["annotator"].to_list())
-    return annotators
 
 
 def count_votes(
     answers: Cleaned, annotators: pl.DataFrame, dataset: Dataset, settings: Settings
 ) -> PoolVotes:
-    """Make votes of the answers; those of excluded annotators do not count."""
+    """Make votes of the answers; those of excluded annotators do not count.
+
+    Raises:
+        DataError: no annotator is left, or those who are left answered control items only.
+    """
+    out = annotators.filter("excluded")
+    if out.height == annotators.height:
+        best = max(out["control_accuracy"].to_list())
+        raise DataError(
+            f"all {out.height} annotators are below {settings.min_control_accuracy:g} on control items (the best has "
+            f"{best:.2f}): no answers are left to aggregate; check the control items' known answers, or lower "
+            f"{argument('min_control_accuracy')}"
+        )
+    refuse_without_answers(answers.responses, out["annotator"].to_list())
     reading, labels = answers.responses.reading, dataset.answer.labels
     pool = replace(
         pool_votes(answers.responses, annotators),

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from merilo.errors import DataError, InputError, argument
+from merilo.errors import InputError
 from merilo.files import read_table
 from merilo.records import Record
 from merilo.responses import Responses, answer_seconds
@@ -74,9 +74,6 @@ def judged_annotators(
         `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `favourite_share` (the
         share of their most frequent answer among all their answers), `judged` (has enough control answers),
         `excluded`, `rule`.
-
-    Raises:
-        DataError: every annotator is excluded.
     """
     known = pl.col("is_control") & pl.col("control").is_not_null()
     rule, n = ExclusionRule(min_control_accuracy, min_controls), pl.col("controls")
@@ -95,13 +92,6 @@ def judged_annotators(
     )
     answers, right = table["controls"].to_numpy(), table["controls_correct"].to_numpy()
     out = pl.Series(rule.excluded(right, answers))
-    if table.height and out.all():
-        best = max(table["control_accuracy"].to_list())
-        raise DataError(
-            f"all {table.height} annotators are below {min_control_accuracy:g} on control items (the best has "
-            f"{best:.2f}): no answers are left to aggregate; check the control items' known answers, or lower "
-            f"{argument('min_control_accuracy')}"
-        )
     below = pl.when(out).then(pl.lit(f"control accuracy below {min_control_accuracy:g}"))
     table = table.with_columns(judged=pl.Series(rule.judged(answers)), excluded=out, rule=below)
     if skills is None:

@@ -29,6 +29,9 @@ from merilo.settings import Platform
 from merilo.strict_json import Json, read_json
 from merilo.wording import choices, listed, shortened, shown
 
+#: The columns of answers that a study collected, with its control items among them.
+_OF_A_STUDY: Final = {"study", "task", "respondent", "answer"}
+
 #: How many rows are compared at once.
 _COMPARED: Final = 100_000
 
@@ -225,6 +228,7 @@ def read_export(
     Raises:
         InputError: the file is not a valid export.
         UsageError: several answer columns and no choice among them, or a column that is missing.
+        DataError: the file holds answers that a study collected.
     """
     other = reading.rows != "answer" or reading.numbered or reading.columns.score
     platform = platform or reading.platform or ("table" if other else None)
@@ -234,6 +238,11 @@ def read_export(
         platform = platform or recognise(source, reading.encoding)
         table = load(source, platform, reading, progress)
     if platform == "table":
+        if set(table.data.columns) >= _OF_A_STUDY and reading.item != ("study", "task"):
+            raise DataError(
+                "holds answers to the tasks of a study: read it with 'merilo study import STUDY FILE'",
+                file=table.file,
+            )
         return plain.read(table, reading)
     return _with_item(TABLE_FORMS[platform].read(table, reading), reading.item)
 

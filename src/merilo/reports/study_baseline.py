@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -94,14 +95,17 @@ def weights_file(folder: StudyFolder, plan: Plan) -> Path | None:
     return path if plan.subset.size < plan.subset.of and path.is_file() else None
 
 
+#: The names of the plan's keys for arguments, in errors about values that the plan gives.
+PLAN_KEYS: Final = {setting.name: f"baseline.{setting.name}" for setting in fields(AnalysisSettings)}
+
+
 @contextmanager
 def _keys_of_the_plan(folder: StudyFolder) -> Iterator[None]:
     """Name the plan's keys, not arguments, in errors about values that the plan gives."""
-    keys = {setting.name: f"baseline.{setting.name}" for setting in fields(AnalysisSettings)}
     try:
         yield
     except MeriloError as error:
-        marked, place = renamed(error.marked, keys), error.place
+        marked, place = renamed(error.marked, PLAN_KEYS), error.place
         if marked == error.marked:
             raise
         file = place.file or shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))

@@ -16,13 +16,13 @@ from pydantic_core import to_jsonable_python
 
 from merilo.baselines.pipeline import agreement_of, clean, count_votes, judge
 from merilo.baselines.study_input import StudyInput, declared, find_gold
-from merilo.errors import DataError, UsageError, for_library
+from merilo.errors import DataError, UsageError, for_library, renamed
 from merilo.estimate import Estimate
 from merilo.people.aggregation.majority import majority
 from merilo.people.controls import judged_annotators
 from merilo.people.cost import Cost, cost, paid_work
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
-from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
+from merilo.reports.study_baseline import PLAN_KEYS, frozen_plan, gold_file, study_baseline, study_responses
 from merilo.reports.table import Cell, Percent, Table, estimate_text
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
@@ -306,6 +306,7 @@ _JUDGED: Final = {
 
 def _screened(folder: StudyFolder, arm: str, responses: Responses) -> _Screened:
     """Return what the first steps of the baseline give; no agreement of programs, which texts cannot tell apart."""
+    annotators = pl.DataFrame(schema=_JUDGED)
     try:
         plan = frozen_plan(folder)
         dataset = folder.declared()
@@ -322,7 +323,7 @@ def _screened(folder: StudyFolder, arm: str, responses: Responses) -> _Screened:
         annotators = judge(answers, study, settings)
         pool = count_votes(answers, annotators, declaration, settings)
     except (DataError, UsageError) as error:
-        return _Screened(pl.DataFrame(schema=_JUDGED), problem=for_library(error.marked))
+        return _Screened(annotators, problem=for_library(renamed(error.marked, PLAN_KEYS)))
     decided = int((majority(pool.votes, pool.needed(settings.min_votes)).label >= 0).sum())
     alpha = agreement_of(pool, settings).krippendorff_alpha
     return _Screened(annotators, alpha, 1 - decided / answers.items.height)
