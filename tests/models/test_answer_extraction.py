@@ -1,14 +1,16 @@
 """An answer is taken from a reply by a named rule, or there is none; no rule guesses."""
 
+import polars as pl
 from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.datasets import dataset
+from merilo.datasets import Answer, Dataset, dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.models.asking import ModelReply
-from merilo.models.reply_answers import OUTCOMES, read_reply
+from merilo.models.reply_answers import OUTCOMES, names_in_russian, read_reply
+from merilo.models.reply_reader import Form, read
 
 BPS = dataset("bps")
 BALANCED = Item(1, "{inputs}", "( )", "1")
@@ -135,6 +137,28 @@ def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: It
 )
 def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, answer: str) -> None:
     assert read_reply(dataset(name), item, ModelReply(text=reply)).answer == answer
+
+
+@every(
+    ("reply", "answer"),
+    [
+        ("Two and two make four. Four is the second option. Answer: b", "b"),
+        ("Four is the second option. Answer: **B)**", "b"),
+        ("I'd choose b, a sum.", "b"),
+        ("Ответ: В", "b"),  # Cyrillic
+        ("Ответ: b, а не c", "b"),
+        ("Answer: b or a", None),
+        ("A thorough look, e.g. at a table, is needed.", None),
+    ],
+)
+def test_small_letters_are_labels_too(reply: str, answer: str | None) -> None:
+    assert read(reply, Form("label", ("a", "b", "c", "e"))).value == answer
+
+
+def test_russian_letters_stand_for_small_labels_too() -> None:
+    answer = Answer(kind="choice", labels=("a", "b", "c"))
+    own = Dataset(name="own", title="Own", about="", fields=("question",), answer=answer, metrics=("acc",))
+    assert names_in_russian(own, pl.DataFrame({"text": ["Ответ: В", "Ответ: Б"]}))
 
 
 @every(

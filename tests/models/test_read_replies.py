@@ -107,3 +107,16 @@ def test_real_replies_are_read_as_the_judge_read_them(
         value = read(row["reply"], form).value
         counts["right" if value == row["read"] else "missed" if value is None else "otherwise"] += 1
     assert counts["right"] / counts.total() >= 0.985, counts
+
+
+def test_small_labels_are_read_as_their_capitals_are(real: list[dict[str, Any]]) -> None:
+    counts: Counter[bool] = Counter()
+    for row in real:
+        if row["bench"] != "mmlu" or row["read"] == "?":
+            continue
+        options = {label.lower(): str(text) for label, text in row["options"].items()}
+        small = re.sub(r"(?<![\w'’])([A-J])(?![\w'’]| [a-z])", lambda letter: letter[1].lower(), row["reply"])
+        for reply in (row["reply"], small):
+            value = read(reply, Form("label", tuple(options), options)).value
+            counts[value == row["read"].lower()] += 1
+    assert counts[True] / counts.total() >= 0.985, counts

@@ -466,7 +466,7 @@ RUSSIAN_LETTERS: Final = (
 def names_in_russian(declared: Dataset, table: pl.DataFrame) -> bool:
     """Check whether a model names the options А, Б, В, ..., so that В is the third one and not the Latin B."""
     letters = dict(zip(_LATIN, declared.answer.labels, strict=False))
-    if not letters or any(_LATIN[letter] != label for letter, label in letters.items()):
+    if not letters or any(_LATIN[letter] != label.upper() for letter, label in letters.items()):
         return False
     own = table.filter(table["choices"].is_null()) if "choices" in table.columns else table
     texts = own["text"].drop_nulls()

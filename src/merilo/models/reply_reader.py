@@ -38,10 +38,10 @@ UNDECIDED: Final = ""
 
 #: What may not follow a label or a number: it would be a part of a word, a fraction or a formula.
 _ALONE: Final = r"(?![\w%°]|[.,]\d|['’]\w|\s?[-+*/×·^=]\s?\d)"
-#: What joins two labels: after a comma alone, only a noun may stand before the second ("A, option B").
+#: What joins two labels: after a comma alone, only a noun may precede the second ("A, option B", not "b, a river").
 _JOINED: Final = (
     r"[)\]»\"'.…]*\s*(?:,?\s*(?:и|или|либо|and|or|&)\s+(?:\w+\s+)??"
-    r"|[/,]\s*(?:(?:option|choice|answer|вариант\w*|ответ\w*|пункт\w*)\s+)?)"
+    r"|[/,](?!\s*a\s[^\W\d_])\s*(?:(?:option|choice|answer|вариант\w*|ответ\w*|пункт\w*)\s+)?)"
 )
 _CYRILLIC: Final = dict(zip("ABCEHKMOPTX", "АВСЕНКМОРТХ", strict=True))
 #: Labels in words: where options have texts, the first or second option; elsewhere numbers, yes and no.
@@ -73,23 +73,26 @@ class Form:
     @cached_property
     def token(self) -> re.Pattern[str]:
         """A label that stands alone, in Latin or in Cyrillic letters."""
-        return re.compile(rf"(?<![\w.,+*/×^-]){self.own}{_ALONE}" if self.labels else r"(?!)")
+        return re.compile(rf"(?<![\w.,+*/×^-])(?<!\w['’]){self.own}(?!\.[a-z]\b){_ALONE}")
 
     @cached_property
     def joined(self) -> re.Pattern[str]:
         """What follows a label that is joined with a second one, such as "or B"."""
-        return re.compile(rf"{_JOINED}{self.own}{_ALONE}" if self.labels else r"(?!)")
+        return re.compile(rf"{_JOINED}{self.own}{_ALONE}")
 
     @cached_property
     def own(self) -> str:
         """A pattern of the labels, a group each."""
 
         def pattern(label: str) -> str:
-            if label in _CYRILLIC:
-                return f"[{label}{_CYRILLIC[label]}]"
-            return f"(?i:{re.escape(label)})" if len(label) > 1 else re.escape(label)
+            if len(label) > 1:
+                return f"(?i:{re.escape(label)})"
+            # Models write small labels as capitals too.
+            capital = label.upper() if label.upper() not in self.labels else ""
+            return f"[{''.join(re.escape(sign) + _CYRILLIC.get(sign, '') for sign in label + capital)}]"
 
-        return f"(?:{'|'.join(f'(?P<l{at}>{pattern(label)})' for at, label in enumerate(self.labels))})"
+        groups = (f"(?P<l{at}>{pattern(label)})" for at, label in enumerate(self.labels))
+        return f"(?:{'|'.join(groups) or '(?!)'})"
 
     @cached_property
     def texts(self) -> list[tuple[str, re.Pattern[str]]]:
@@ -211,7 +214,7 @@ def stated(text: str, form: Form) -> str | None:
 
 
 def _label(text: str, form: Form) -> str | None:
-    if re.fullmatch(r"[a-j]\W*", text):
+    if re.fullmatch(r"[^\W\d_]\W*", text) and text[0] not in form.labels and text[0].upper() in form.labels:
         text = text.upper()
     match = form.token.match(text)
     if not match:
@@ -360,8 +363,7 @@ _DENIED: Final = re.compile(
     r"\b"
     + _any(
         "not no never isn'?t cannot can'?t neither nor anything unless wrong incorrect false except maybe",
-        "perhaps might",
-        r"could seems? students people many suppose\w* assum\w*",
+        r"perhaps might could seems? students people many suppose\w* assum\w*",
         r"не ни нельзя кроме неверн\w* неправильн\w* ошибочн\w* исключ\w* отпада\w* многие предпол\w*",
         r"кажется возможно может вряд ложн\w*",
         _MISTAKE,
@@ -375,8 +377,7 @@ _TAKEN_BACK: Final = re.compile(
         "wait actually correction on_second_thought hold_on scratch_that i_was_wrong my_mistake misread",
         "change_my_answer hmm",
         r"upd my_first_answer apologi[sz]e хотя_нет подожд\w+ точнее ой поправка постойте погодите",
-        r"меняется_на пересчита\w+",
-        r"ошиб(?:ся|лась|ка_в) исправл\w+ опечатка хм впрочем прошу_прощения по_ошибке",
+        r"меняется_на пересчита\w+ ошиб(?:ся|лась|ка_в) исправл\w+ опечатка хм впрочем прошу_прощения по_ошибке",
     )
     + r"\b|(?<=[.\n] )нет,",
     re.IGNORECASE,
@@ -504,12 +505,8 @@ def _chosen(text: str, form: Form) -> Iterator[_Statement]:
 def _doubtful(text: str, end: int) -> bool:
     """Whether the words before a place deny or suppose what follows."""
     clause = re.split(r"[,;:.]\s|\n", text[max(0, end - 200) : end])[-1]
-    return bool(_DENIED.search(clause) or _SUPPOSED.search(_sentence(text, end)))
-
-
-def _sentence(text: str, end: int) -> str:
-    """Return the beginning, up to a place, of the sentence in which the place is."""
-    return re.split(r"[.!?]\s|\n", text[max(0, end - 300) : end])[-1]
+    sentence = re.split(r"[.!?]\s|\n", text[max(0, end - 300) : end])[-1]
+    return bool(_DENIED.search(clause) or _SUPPOSED.search(sentence))
 
 
 # Replies that announce no answer ----------------------------------------------------------------------------
