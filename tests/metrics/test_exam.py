@@ -10,7 +10,7 @@ from merilo.items import Item
 from merilo.metrics.answers import Answer
 from merilo.metrics.exam import complete_rows, letters, points_of, question
 from merilo.metrics.registry import Scoring
-from merilo.metrics.scoring import Scores, explain, score
+from merilo.metrics.scoring import Scores, explain, score, score_samples
 
 EXAM = Scoring(
     name="use", answer=Answer(kind="text"), metrics=("grade_norm",), extra="grade_norm.task{id_task}"
@@ -183,3 +183,16 @@ def test_variants_are_what_the_interval_draws() -> None:
     assert interval.high - interval.low > 0.4, (
         "ten variants of two sorts say little, however many items they hold"
     )
+
+
+@pytest.mark.parametrize("variants", [1, 2])
+def test_samples_of_a_variant_are_no_variants_and_blanks_are_part_of_each(variants: int) -> None:
+    items = [one for number in range(1, variants + 1) for one in variant(number)]
+    answers = {one.id: {"1": right(one), "2": "мимо"} for one in items}
+    answers[items[0].id]["3"] = right(items[0])
+    scores = score_samples(EXAM, [*items, *variant(9)], answers)
+    whole, first = scores.main["grade_norm"], scores.extra["grade_norm.task1"]
+    assert whole.value == pytest.approx((35 / 34 / 3 + (variants - 1) / 2) / variants)
+    assert first.value == pytest.approx((2 / 3 + (variants - 1) / 2) / variants)
+    assert (whole.n, whole.answers) == (30 * variants, 60 * variants + 1)
+    assert [score.interval is None for score in (whole, first)] == [variants == 1] * 2

@@ -12,7 +12,7 @@ from merilo.datasets.declaration import undeclared
 from merilo.items import Item
 from merilo.metrics.answers import Answer, read_answer
 from merilo.metrics.registry import Scoring, displayed, metric_of
-from merilo.metrics.scoring import Part, score
+from merilo.metrics.scoring import Part, score, score_samples
 from merilo.metrics.worth import worth
 from merilo.people.spelling import key_of
 
@@ -61,6 +61,32 @@ def test_an_item_without_an_answer_spoils_its_group_and_one_without_a_group_is_i
     found = score(GROUPS, items, {1: "да", 3: "да"}).main
     assert (found["exact_match"].value, found["exact_match"].n) == (1.0, 2)
     assert (found["group_exact_match"].value, found["group_exact_match"].n) == (0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("samples", "value", "n"),
+    [
+        ([{"1": 1, "2": 1}, {"1": 1, "2": 0}], 0.5, 2),
+        ([{"1": 1, "2": 0}, {"1": 0, "2": 1}], 0.0, 2),
+        ([{"1": 1, "2": 0}, {"1": 1, "2": 0}], 0.5, 2),
+        ([{"1": 1, "2": 1}, {}], 0.0, 2),
+        ([{"a": 1, "b": 1}, {"b": 1, "c": 1}], 1 / 3, 2),
+        ([{"a": 1, "b": 1}, {"b": 1, "a": 0}, {}, {"x": 1}], 0.75, 3),
+        ([{}, {}, {}, {"x": 1, "y": 0, "z": 0}], 1 / 3, 1),
+    ],
+)
+def test_a_group_is_the_mean_of_its_samples_in_which_a_missing_answer_is_wrong(
+    samples: list[dict[str, int]], value: float, n: int
+) -> None:
+    items = [item(number, group) for number, group in enumerate("aacb")]
+    answers = {
+        number: {name: "да" if right else "нет" for name, right in each.items()}
+        for number, each in enumerate(samples)
+        if each
+    }
+    found = score_samples(GROUPS, items, answers).main["group_exact_match"]
+    assert (found.value, found.n) == (pytest.approx(value), n)
+    assert (found.interval is None) == (len(samples) == 2 or not samples[0])
 
 
 SLOTS = Answer(kind="slots")

@@ -23,15 +23,13 @@ def scored(
     separator: str | None = None,
 ) -> Score:
     """The metric of answers to items with these gold answers, whose ids are 0, 1, ..."""
-    scoring = Scoring(name="made", answer=Answer(kind=kind, alternatives=separator), metrics=(metric,))
-    items = [Item(number, "", "", text) for number, text in enumerate(gold)]
-    found = score(
-        scoring,
-        items,
-        dict(enumerate(answers)),
-        clusters=None if clusters is None else dict(enumerate(clusters)),
-    )
-    return found.main[metric]
+    form = Answer(kind=kind, alternatives=separator)
+    scoring = Scoring(name="made", answer=form, metrics=(metric,), cluster="cluster")
+    items = [
+        Item(number, "", "", text, {"cluster": cluster})
+        for number, (text, cluster) in enumerate(zip(gold, clusters or [None] * len(gold), strict=True))
+    ]
+    return score(scoring, items, dict(enumerate(answers))).main[metric]
 
 
 acc, em, f1_macro, mcc = (partial(scored, name) for name in ("acc", "em", "f1_macro", "mcc"))

@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -138,28 +137,14 @@ def _order(name: str) -> list[str]:
 
 
 def score(
-    scoring: Scoring,
-    items: Sequence[Item],
-    answers: Mapping[ItemId, Given],
-    *,
-    clusters: Mapping[ItemId, Hashable] | None = None,
-    samples: Mapping[ItemId, ItemId] = MappingProxyType({}),
-    rater: Rater | None = None,
+    scoring: Scoring, items: Sequence[Item], answers: Mapping[ItemId, Given], *, rater: Rater | None = None
 ) -> Scores:
-    """Score answers to a dataset's items.
-
-    Items without an answer are left out, and `n` of each score is the number of items that remain. The exception are
-    metrics of units, such as the variants of an exam: there an unanswered item earns 0 if its unit has any answer.
-    Answers to unknown items are ignored; the code that reads answers from a file reports both cases.
+    """Score one answer to each item, as `score_samples` scores several.
 
     Args:
         scoring: the dataset's declaration.
         items: the items with their gold answers, in the order of the file.
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
-        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. Metrics of units take the units
-            instead.
-        samples: for items that are samples of one item, their ids and that item's id: all its samples together count as
-            one item.
         rater: rates rewritten sentences; without a rater, J and its parts are missing.
 
     Raises:
@@ -171,14 +156,41 @@ def score(
         >>> score(scoring, items, {1: "1", 2: "1"}).main["acc"].value
         0.5
     """
+    return score_samples(
+        scoring, items, {item: {"": answer} for item, answer in answers.items()}, rater=rater
+    )
+
+
+def score_samples(
+    scoring: Scoring,
+    items: Sequence[Item],
+    answers: Mapping[ItemId, Mapping[str, Given]],
+    *,
+    rater: Rater | None = None,
+) -> Scores:
+    """Score answers to a dataset's items; an item, or a unit of items, counts once, with the mean of its samples.
+
+    Items without an answer are left out, and `n` of each score is the number of items that remain. The exception are
+    metrics of units, such as the variants of an exam: there an unanswered item earns 0 in each sample that has any
+    answer to its unit. Answers to unknown items are ignored; the code that reads a file reports both cases.
+
+    Args:
+        scoring: the dataset's declaration.
+        items: the items with their gold answers, in the order of the file.
+        answers: item id -> sample -> answer; a sample has the same name in all items that it answers.
+        rater: as for `score`.
+
+    Raises:
+        DataError: as `score`.
+    """
     answered = [item for item in items if item.id in answers]
     if not scoring.rated:
         require_gold(scoring.answer, answered, scoring.name)
     ratings = None
     if rater and any(metric.ratings for metric in _metrics(scoring).values()):
-        texts = [str(answers[item.id]) for item in answered]
-        ratings = rater.rate([str(item.inputs) for item in answered], texts)
-    sheet = _Sheet(scoring, items, answers, answered, clusters, samples, ratings)
+        pairs = [(str(item.inputs), str(text)) for item in answered for text in answers[item.id].values()]
+        ratings = rater.rate([source for source, _ in pairs], [text for _, text in pairs])
+    sheet = _Sheet(scoring, items, answers, answered, ratings)
     main, extra = parts(scoring, items)
     scored = {part.name: sheet.score(part, sheet.counted(part)) for part in main}
     grouped = {part.name: sheet.score(part, counted) for part in extra if (counted := sheet.counted(part))}
@@ -194,24 +206,24 @@ class _Sheet(NamedTuple):
 
     scoring: Scoring
     items: Sequence[Item]
-    answers: Mapping[ItemId, Given]
+    answers: Mapping[ItemId, Mapping[str, Given]]
     answered: Sequence[Item]
-    clusters: Mapping[ItemId, Hashable] | None
-    samples: Mapping[ItemId, ItemId]
     ratings: Ratings | None
 
-    def counted(self, part: Part) -> list[Item]:
-        """Return the items that count: those with an answer, or of a unit with one."""
+    def counted(self, part: Part) -> list[tuple[Item, str]]:
+        """Return each item that counts with each sample: those of its answers, or of all answers to its unit."""
         items, unit_of = [self.items[row] for row in part.rows], part.metric.unit_of
         if part.metric.unit is None:
-            return [item for item in items if item.id in self.answers]
-        begun = {unit_of(item) for item in self.answered}
-        return [item for item in items if unit_of(item) in begun]
+            return [(item, sample) for item in items for sample in self.answers.get(item.id, ())]
+        begun: dict[Hashable, dict[str, None]] = defaultdict(dict)
+        for item in self.answered:
+            begun[unit_of(item)] |= dict.fromkeys(self.answers[item.id])
+        return [(item, sample) for item in items for sample in begun.get(unit_of(item), ())]
 
-    def score(self, part: Part, items: Sequence[Item]) -> Score | str:
-        """Score a part on its items that count, or return the reason why it cannot be computed."""
-        metric = part.metric
-        answers = [self.answers.get(item.id, "") for item in items]
+    def score(self, part: Part, counted: Sequence[tuple[Item, str]]) -> Score | str:
+        """Score a part on its items and samples that count, or return the reason why it cannot be computed."""
+        metric, items = part.metric, [item for item, _ in counted]
+        answers = [self.answers.get(item.id, {}).get(sample, "") for item, sample in counted]
         if metric.lacking and (reason := metric.lacking(items or self.items, answers)):
             return reason
         if metric.statistic:
@@ -221,21 +233,23 @@ class _Sheet(NamedTuple):
         elif self.ratings is None:
             return NO_RATER
         else:
-            place = {item.id: row for row, item in enumerate(self.answered)}
-            earned = metric.ratings(self.ratings)[[place[item.id] for item in items]]
-        code, firsts, ids = self._samples(items)
+            rated = [(item.id, sample) for item in self.answered for sample in self.answers[item.id]]
+            place = {pair: row for row, pair in enumerate(rated)}
+            earned = metric.ratings(self.ratings)[[place[item.id, sample] for item, sample in counted]]
+        code, own = _samples(items)
         if metric.unit is None or not items:
-            means = np.bincount(code, earned) / np.bincount(code)
-            mean_of_items = mean_score(part.name, means, ids, self._clusters(firsts))
-            return replace(mean_of_items, answers=_several(items, ids))
-        values = unit_values(metric, items, earned)
+            means, clusters = np.bincount(code, earned) / np.bincount(code), self._clusters(own)
+            return replace(mean_score(part.name, means, [*own], clusters), answers=_several(items, own))
+        values = _unit_values(metric, counted, earned)
         over = f"{metric.unit.removesuffix('_id')}s"
         mean = float(values.mean())
         interval = interval_over_items(mean, of_mean(values), over=over) if len(values) > 1 else None
         shown = earned if part.name == metric.name else earned / most_points(metric, items)
         of_items = (np.bincount(code, shown) / np.bincount(code)).tolist()
-        per_item = dict(zip(ids, of_items, strict=True))
-        return Score(part.name, mean, len(ids), interval, per_item, answers=_several(items, ids))
+        per_item = dict(zip(own, of_items, strict=True))
+        given = sum(sample in self.answers.get(item.id, ()) for item, sample in counted)
+        several = given if _several(items, own) else None
+        return Score(part.name, mean, len(own), interval, per_item, answers=several)
 
     def _statistic(
         self, part: Part, statistic: Statistic, items: Sequence[Item], answers: Sequence[Given]
@@ -251,31 +265,28 @@ class _Sheet(NamedTuple):
         if part.criterion is not None:
             texts = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
         cell, true, answered = cells_of(zip(gold, cast("list[str]", texts), strict=True))
-        code, firsts, ids = self._samples(items)
+        code, own = _samples(items)
         weight = 1 / np.bincount(code)[code]
-        share = np.bincount(cell, weight).astype(np.float64) / len(ids)
+        share = np.bincount(cell, weight).astype(np.float64) / len(own)
         value, change = influences_on(statistic, true, answered, share)
         alike = items_alike(np.bincount(cluster_codes(gold), weight).astype(np.float64))
-        of_item = np.bincount(code, change[cell] * weight).astype(np.float64) / len(ids)
-        clusters, influence = self._clusters(firsts), Influence(of_item, alike=alike)
+        of_item = np.bincount(code, change[cell] * weight).astype(np.float64) / len(own)
+        clusters, influence = self._clusters(own), Influence(of_item, alike=alike)
         interval = interval_over_items(value, influence, clusters, bounds=part.bounds)
-        several = _several(items, ids)
-        return Score(part.name, value, len(ids), interval, {}, shared_clusters(clusters), several)
+        several = _several(items, own)
+        return Score(part.name, value, len(own), interval, {}, shared_clusters(clusters), several)
 
-    def _samples(self, items: Sequence[Item]) -> tuple[IntArray, list[Item], list[ItemId]]:
-        """Return the item that each sample belongs to as a code, and of each item its first sample and its id."""
-        ids = [self.samples.get(item.id, item.id) for item in items]
-        firsts: dict[ItemId, Item] = {}
-        for name, item in zip(ids, items, strict=True):
-            firsts.setdefault(name, item)
-        return cluster_codes(ids), [*firsts.values()], [*firsts]
-
-    def _clusters(self, items: Sequence[Item]) -> list[Hashable] | None:
-        return clusters_for(items, self.scoring.cluster, self.clusters)
+    def _clusters(self, items: Mapping[ItemId, Item]) -> list[Hashable] | None:
+        return clusters_for([*items.values()], self.scoring.cluster)
 
 
-def _several(answered: Sequence[Item], items: Sequence[ItemId]) -> int | None:
-    return len(answered) if len(answered) > len(items) else None
+def _samples(items: Sequence[Item]) -> tuple[IntArray, dict[ItemId, Item]]:
+    """Return the code of the item that each sample belongs to, and the items by id in the order of their codes."""
+    return cluster_codes([item.id for item in items]), {item.id: item for item in items}
+
+
+def _several(samples: Sequence[Item], items: Mapping[ItemId, Item]) -> int | None:
+    return len(samples) if len(samples) > len(items) else None
 
 
 def points(form: Answer, metric: Metric, items: Sequence[Item], answers: Sequence[Given]) -> FloatArray:
@@ -302,12 +313,15 @@ def mean_factors(metric: Metric, items: Sequence[Item]) -> FloatArray:
     return np.asarray(len(items) / (len(of_unit) * of_unit[unit]))
 
 
-def unit_values(metric: Metric, items: Sequence[Item], earned: FloatArray) -> FloatArray:
-    """Return the share of points of each unit, shape (units,), or whether it earned all of them."""
-    most, unit = most_points(metric, items), cluster_codes([metric.unit_of(item) for item in items])
-    if metric.whole:
-        return np.asarray(np.bincount(unit, earned < most) == 0, dtype=np.float64)
-    return np.asarray(np.bincount(unit, earned) / np.bincount(unit, most))
+def _unit_values(metric: Metric, counted: Sequence[tuple[Item, str]], earned: FloatArray) -> FloatArray:
+    """Return the share of points of each unit, or whether it earned all of them; the mean of its samples."""
+    most = most_points(metric, [item for item, _ in counted])
+    of_row = [(metric.unit_of(item), sample) for item, sample in counted]
+    attempt = cluster_codes(of_row)
+    share = np.bincount(attempt, earned) / np.bincount(attempt, most)
+    whole = np.bincount(attempt, earned < most) == 0
+    unit = cluster_codes([unit for unit, _ in dict.fromkeys(of_row)])
+    return np.asarray(np.bincount(unit, whole if metric.whole else share) / np.bincount(unit))
 
 
 def mean_score(
@@ -433,22 +447,17 @@ def _compared(metric: str, answer: str, gold: str) -> Judgement:
     return Judgement(metric, float(same), 1.0, (f"answer {answer!r}, gold {gold!r}{differ}",))
 
 
-def clusters_for(
-    items: Sequence[Item], field: str | None, clusters: Mapping[ItemId, Hashable] | None = None
-) -> list[Hashable] | None:
+def clusters_for(items: Sequence[Item], field: str | None) -> list[Hashable] | None:
     """Return the cluster of each item; `None` if items are independent: without a field, or if no item has it.
 
     Args:
         items: the items; one without the field is a cluster of its own.
         field: the field of `meta` or `inputs` that items of one cluster share.
-        clusters: item id -> cluster; used in place of the field.
 
     Example:
         >>> clusters_for([Item(1, "", {"text": "A"}), Item(2, "", {"text": "A"}), Item(3, "", {})], "text")
         ['A', 'A', ('without', 2)]
     """
-    if clusters is not None:
-        return [clusters[item.id] for item in items]
     values = [item.value(field) for item in items] if field else []
     if all(value is None for value in values):
         return None

@@ -309,8 +309,6 @@ def score_answers(
 ) -> Scores:
     """Score answers: the only place where they meet the gold answers.
 
-    If items were answered several times, a metric is the mean over items of the mean over each item's answers.
-
     Args:
         declared: the dataset.
         items: the items.
@@ -321,32 +319,12 @@ def score_answers(
     Raises:
         DataError: an answered item has no gold answer, or lacks data that its metric needs.
     """
-    groups = clusters_for(items, cluster or declared.cluster)
-    named = {
-        str(item.id): (item, group)
-        for item, group in zip(items, groups or [item.id for item in items], strict=True)
-    }
-    samples = sorted({*map(sample_of, answers)})
-    if len(samples) <= 1:
-        values = {named[answer.item][0].id: value_of(declared, answer) for answer in answers}
-        clusters = {item.id: group for item, group in named.values()} if cluster and groups else None
-        return scoring.score(declared, items, values, clusters=clusters, rater=rater)
-    expanded: list[Item] = []
-    values, clusters = {}, {}
-    own: dict[ItemId, ItemId] = {}
+    ids = {str(item.id): item.id for item in items}
+    samples: dict[ItemId, dict[str, Given]] = {}
     for answer in answers:
-        item, group = named[answer.item]
-        sample = sample_of(answer)
-        name = f"{answer.item}#{sample}"
-        expanded.append(_copy(item, name, sample))
-        values[name], clusters[name], own[name] = value_of(declared, answer), group, item.id
-    if "grade_norm" in declared.metrics:
-        # Unanswered questions are part of their variant.
-        expanded = [_copy(item, f"{item.id}#{sample}", sample) for sample in samples for item in items]
-        own = {f"{item.id}#{sample}": item.id for sample in samples for item in items}
-    return scoring.score(
-        declared, expanded, values, clusters=clusters if groups else None, samples=own, rater=rater
-    )
+        samples.setdefault(ids[answer.item], {})[sample_of(answer)] = value_of(declared, answer)
+    clustered = replace(declared, cluster=cluster or declared.cluster)
+    return scoring.score_samples(clustered, items, samples, rater=rater)
 
 
 def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
@@ -354,14 +332,6 @@ def value_of(declared: Dataset, answer: ItemAnswer) -> Given:
     if answer.answer == "" and declared.answer.criteria:
         return dict.fromkeys(declared.answer.criteria, "")
     return cast("Given", answer.answer)
-
-
-def _copy(item: Item, name: str, sample: str) -> Item:
-    meta = item.meta
-    if "variant" in meta:
-        # Each sample answers the exam's variant anew.
-        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
-    return Item(name, item.instruction, item.inputs, item.outputs, meta)
 
 
 def _check_cluster(field: str, items: Sequence[Item]) -> None:
