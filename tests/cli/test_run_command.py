@@ -400,3 +400,28 @@ def test_a_run_begun_in_merilos_prompts_goes_on_in_them(tmp_path: Path) -> None:
         refused = merilo(*words, "--model-args", args(server), "--prompts", "harness", "--limit", "4")
     assert refused.status == 2
     assert 'prompts was "merilo" and is now "harness"' in refused.complaint
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (("file: q.jsonl", "file: moved.jsonl"), "moved.jsonl: there is no such file, which the declaration of Quiz names as 'items.file'"),
+    (("cluster: text", "cluster: txet"), "no item has the field 'txet', which the declaration names as 'cluster'"),
+    (None, ""),
+])  # fmt: skip
+def test_a_dataset_of_ones_own_is_asked_by_its_declaration_alone(
+    change: tuple[str, str] | None, told: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": n, "qid": f"q{n}", "question": f"{n}?", "text": n % 2, "gold": "ab"[n % 2]} for n in range(9)
+    ]
+    for name in ("q.jsonl", "test.jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    declaration = (
+        "name: Quiz\ntitle: Quiz\nfields: [question]\nanswer: {kind: choice, labels: [a, b]}\nmetrics: [acc]\ncluster: text\n"
+        "prompts: ['{question}']\nitems: {file: q.jsonl, id: qid, gold: gold, meta: [id, text]}\n"
+    ).replace(*change or ("", ""))
+    (tmp_path / "own.yaml").write_text(declaration, encoding="utf-8")
+    ended = merilo("run", "--model", "random", "--datasets", tmp_path / "own.yaml", "--out", tmp_path / "run")
+    assert told in ended.err
+    assert bool(ended.status) == bool(told)
+    if not told:
+        assert "Quiz, item q3" in merilo("score", tmp_path / "run", "--explain", "quiz:q3").out

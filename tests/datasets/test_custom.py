@@ -56,6 +56,7 @@ def test_a_declaration_is_read_from_the_file_or_its_folder(tmp_path: Path) -> No
         ("!!python/object/apply:os.getcwd []", "is not YAML"),
         ("when: 2020-99-99", "is not YAML"),
         (CITIES.replace("name: cities\n", ""), "name: is missing"),
+        (CITIES.replace("name: cities", "name: ../cities"), "the name names files: it must have no '/'"),
         (CITIES.replace("fields:", "felds:"), "felds: is not a field of this declaration"),
         (CITIES.replace("[acc]", "[accuracy]"), "there is no metric 'accuracy'"),
         (CITIES.replace("[acc]", "[acc, j]"), "the metric 'j' does not fit answers of kind 'choice'"),

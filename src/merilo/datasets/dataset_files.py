@@ -69,6 +69,11 @@ def read_split(path: Path, declared: Dataset | None = None, name: str | None = N
     if wanted not in splits:
         there = ", ".join(splits) or "no splits"
         raise UsageError(f"{shown(path)} has no split '{wanted}' (it has {there})")
+    if declared is not None and path == own_file(declared):
+        for key, field in absent_fields(splits[wanted].items, declared):
+            raise InputError(
+                f"no item has the field '{field}', which the declaration names as '{key}'", file=path
+            )
     return splits[wanted]
 
 
@@ -137,14 +142,15 @@ def _refuse_mixed_letters(rows: Sequence[QuestionRow], columns: ItemColumns, pat
     if columns.gold_is != "letter":
         return
     letters = {row.number: _text(gold[0]) for row in rows if (gold := gold_values(row, columns.gold))}
-    cyrillic = [number for number, text in letters.items() if re.search("[А-Яа-я]", text)]
-    latin = [number for number in letters if number not in {*cyrillic}]
+    cyrillic = {number: None for number, text in letters.items() if re.search("[А-Яа-я]", text)}
+    latin = {number: None for number in letters if number not in cyrillic}
     if cyrillic and latin:
         few, script = (cyrillic, "Cyrillic") if len(cyrillic) <= len(latin) else (latin, "Latin")
+        number = next(iter(few))
         wrong = (
-            f"the gold answer {letters[few[0]]} is a {script} letter, unlike those of other rows; correct it"
+            f"the gold answer {letters[number]} is a {script} letter, unlike those of other rows; correct it"
         )
-        raise InputError(wrong, file=path, row=few[0], field=", ".join(columns.gold))
+        raise InputError(wrong, file=path, row=number, field=", ".join(columns.gold))
 
 
 def absent_fields(items: Sequence[Item], declared: Dataset) -> Iterator[tuple[str, str]]:
@@ -289,6 +295,8 @@ def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json
         if content is not None or name not in declared.hidden:
             inputs[name] = "" if content is None else content
     meta = {meta_name(name): _plain(row.values.get(name)) for name in columns.meta}
+    if columns.id is not None:
+        meta.pop("id", None)
     needs = (_named(text, frozenset(declared.fields)) for text in prompts(declared).get("", ()))
     return {
         "instruction": next((number for number, names in enumerate(needs) if names <= inputs.keys()), 0),

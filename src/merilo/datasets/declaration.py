@@ -6,6 +6,7 @@ Built-in datasets are declared in `catalogue.toml`, custom datasets in a YAML fi
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -91,7 +92,7 @@ class ItemColumns:
         gold: the column of gold answers; the values of several columns are all right answers.
         gold_is: how gold answers name an option.
         gold_after: the text after which a gold answer starts, such as `####`.
-        meta: the columns that are kept as `meta`.
+        meta: the columns that are kept as `meta`; if there is a column of ids, its values are the `id`.
     """
 
     file: str | None = None
@@ -159,6 +160,10 @@ class Dataset(Scoring):
 
     def __post_init__(self) -> None:
         Scoring.__post_init__(self)
+        if re.search(r"[/\\:\x00-\x1f]|^\.", self.name):
+            raise ValueError(
+                "the name names files: it must have no '/', '\\' or ':', and must not begin with '.'"
+            )
         if stray := {*self.media, *self.hidden} - set(self.fields):
             raise ValueError(f"the media or hidden field '{min(stray)}' is not among the fields")
 

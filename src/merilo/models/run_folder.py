@@ -375,8 +375,9 @@ class RunFolder:
             UsageError: the run has no such dataset, or several and none is named.
         """
         names = list(self.record.datasets)
-        if name and name.lower() in names:
-            return name.lower()
+        for known in names if name else ():
+            if known.lower() == str(name).lower():
+                return known
         if not name and len(names) == 1:
             return names[0]
         reason = (

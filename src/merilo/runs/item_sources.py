@@ -111,7 +111,14 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
             why = f"its pool lacks fields of {declared.title}, or asked people another question"
             raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
         raise InputError("there is no such file or folder of items", file=data)
-    if data is None and (named := own_file(declared)) is not None:
+    if data is None and declared.items is not None and declared.items.file is not None:
+        if (named := own_file(declared)) is None:
+            missing = (
+                f"there is no such file, which the declaration of {declared.title} names as 'items.file'"
+            )
+            raise InputError(
+                f"{missing}; name another with {argument('data', 'FILE')}", file=declared.items.file
+            )
         return named
     is_file = Path(name).suffix in {".yaml", ".yml"}
     own = Path(name).parent if is_file else Path(name)

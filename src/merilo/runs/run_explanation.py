@@ -107,8 +107,9 @@ def explain_item(
 
 def _find(record: RunRecord, item: str) -> tuple[str, str]:
     name, colon, number = item.partition(":")
-    if colon and name.lower() in record.datasets and number in record.datasets[name.lower()].hashes:
-        return name.lower(), number
+    for known in record.datasets if colon else ():
+        if known.lower() == name.lower() and number in record.datasets[known].hashes:
+            return known, number
     holding = [name for name, dataset in record.datasets.items() if item in dataset.hashes]
     if len(holding) > 1:
         raise UsageError(
