@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scored import scored
 
-from merilo.datasets.declaration import undeclared
+from merilo.baselines.comparison import metric_value
+from merilo.baselines.crowd import items_without_people
+from merilo.baselines.model_answers import Samples
+from merilo.datasets.declaration import Dataset, undeclared
 from merilo.items import Item
 from merilo.metrics.answers import Answer, read_answer
 from merilo.metrics.registry import Scoring, displayed, metric_of
@@ -54,6 +57,17 @@ def test_a_group_counts_once_and_is_right_if_all_its_items_are(rows: list[tuple[
     influence = worth(GROUPS, part, items, place=place, answers=texts, weight=weight)
     assert influence.value == pytest.approx(found["group_exact_match"].value)
     assert influence.answer.mean() == pytest.approx(influence.value)
+    assert influence.alike == len(of_group)
+    assert GROUPS.cluster == "group_id"
+    assert found["exact_match"].clusters == (len(of_group) if len(of_group) < len(rows) else None)
+
+
+def test_the_uncertainty_of_a_group_score_is_that_of_its_groups() -> None:
+    """Groups all right and all wrong: each item has the influence of its share of the group."""
+    items, texts = [item(number, 1 + number // 3) for number in range(12)], ["да"] * 6 + ["нет"] * 6
+    part = Part("", metric_of("group_exact_match", "text"), tuple(range(12)))
+    found = worth(GROUPS, part, items, place=np.arange(12), answers=texts, weight=np.ones(12))
+    assert found.answer.tolist() == [1.0] * 6 + [0.0] * 6
 
 
 def test_an_item_without_an_answer_spoils_its_group_and_one_without_a_group_is_its_own() -> None:
@@ -86,7 +100,43 @@ def test_a_group_is_the_mean_of_its_samples_in_which_a_missing_answer_is_wrong(
     }
     found = score_samples(GROUPS, items, answers).main["group_exact_match"]
     assert (found.value, found.n) == (pytest.approx(value), n)
+    names = [*dict.fromkeys(name for each in samples for name in each)]
+    rows = [
+        (at, text, 1 / len(each), names.index(name))
+        for at, each in answers.items()
+        for name, text in each.items()
+    ]
+    place, texts, weight, sample = map(np.array, zip(*rows, strict=True))
+    part = Part("", metric_of("group_exact_match", "text"), tuple(range(len(items))))
+    compared = worth(GROUPS, part, items, place=place, answers=texts, weight=weight, sample=sample)
+    assert compared.value == pytest.approx(value)
+    assert compared.answer @ weight == pytest.approx(value * len(answers))
     assert (found.interval is None) == (len(samples) == 2 or not samples[0])
+
+
+@pytest.mark.parametrize(
+    ("samples", "value"),
+    [
+        ([(1, 0), (1, 0)], 0.5),
+        ([(1, 0), (0, 1)], 0),
+        ([(1, 1, 0), (1,)], 1 / 3),
+        ([(1, 0), (0, 1), (1,)], 0.5),
+    ],
+)
+def test_a_comparison_scores_a_model_s_samples_of_a_group_as_the_scorer_does(
+    samples: list[tuple[int, ...]], value: float
+) -> None:
+    form, items = (
+        Answer(kind="text"),
+        [item(number, group) for number, group in enumerate("aab"[: len(samples)])],
+    )
+    declared = Dataset(name="g", title="g", answer=form, metrics=("group_exact_match",))
+    texts = [tuple("да" if right else "нет" for right in each) for each in samples]
+    model = Samples("m", "m.csv", {str(number): each for number, each in enumerate(texts)})
+    people = items_without_people(items, declared, "g.json")
+    by_sample = {number: {str(at): text for at, text in enumerate(each)} for number, each in enumerate(texts)}
+    assert metric_value(people, model) == pytest.approx(value)
+    assert score_samples(declared, items, by_sample).main["group_exact_match"].value == pytest.approx(value)
 
 
 SLOTS = Answer(kind="slots")

@@ -194,7 +194,7 @@ def test_an_incomplete_variant_is_no_part_of_the_exams_score() -> None:
     main, extra = parts(EXAM, items)
     assert main[0].rows == tuple(range(30))
     assert {row for part in extra for row in part.rows} == set(range(30))
-    assert all(part.is_mean for part in extra)
+    assert all(part.metric.is_mean for part in extra)
 
 
 criteria_sheets = st.lists(
@@ -223,7 +223,7 @@ def test_every_criterion_of_every_question_has_the_scorers_value(
     answers = [row[0] for row in rows]
     given_answers = {row: {"virtue": one, "law": one} for row, one in enumerate(answers)}
     has_the_scorers_values(dataset, items, answers, given_answers)
-    assert {part.bounds for part in parts(dataset, items)[1]} == {(-1.0, 1.0)}
+    assert {part.metric.bounds for part in parts(dataset, items)[1]} == {(-1.0, 1.0)}
 
 
 @pytest.mark.parametrize("metric", ["acc", "em", "f1_macro", "mcc", "f1"])

@@ -193,7 +193,7 @@ def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
     (item(tests="[]"), "item 1, inputs.tests: has no tests"),
     (item(tests="[{'x': open('/etc/passwd')}]"), "item 1, inputs.tests: is not a list of literals"),
     (item(tests="-" * 100_000 + "1"), "item 1, inputs.tests: is not a list of literals"),
-    (item(tests="'x'"), "item 1, inputs.tests: is a literal, but not a list"),
+    (item(tests="'x'"), "item 1, inputs.tests: must be a list"),
     (item(tests="[1, 2]"), "item 1, inputs.tests: must be a list of dictionaries"),
     (item(tests="[{1: 2}]"), "item 1, inputs.tests: must be a list of dictionaries"),
     (item(outputs=("2",)), "item 1, outputs: has 1 results for 2 tests"),

@@ -18,6 +18,7 @@ from merilo.baselines.model_answers import Samples, by_criterion, dataset_key
 from merilo.baselines.row import Beside, Margin, Row, Verdict
 from merilo.errors import DataError, UsageError, argument
 from merilo.estimate import Estimate
+from merilo.metrics.worth import worth
 from merilo.models.reply_answers import refuse_unreadable
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.influence import person_influence
@@ -282,7 +283,9 @@ def _of_model(people: Crowd, model: Samples) -> _Scored:
     place = np.repeat(np.arange(len(by_item)), samples)
     weight = np.repeat(1 / samples, samples)
     texts = [answer for answers in by_item for answer in answers]
-    contributed = people.worth(people.whole, place, texts, weight)
+    sample = np.arange(len(place)) - np.repeat(np.cumsum(samples) - samples, samples)
+    asked = (people.declaration, people.whole, people.items)
+    contributed = worth(*asked, place=place, answers=texts, weight=weight, sample=sample)
     scores: FloatArray = np.bincount(place, contributed.answer * weight).astype(np.float64)
     return _Scored(contributed.value, of_mean(scores)._replace(alike=contributed.alike), scores)
 

@@ -105,7 +105,7 @@ def consensus_estimates(crowd: Crowd, needed: Needed, scores: Mapping[str, Score
     for name, score in scores.items():
         influence = influence_of(crowd, parts[name], needed) if name in parts else None
         if influence:
-            bounds = parts[name].bounds
+            bounds = parts[name].metric.bounds
             estimates[name] = crossed(score.value, influence, bounds).estimate(name, score.n)
         else:
             estimates[name] = Estimate(name=name, value=score.value, n=score.n, reason=NOT_OF_ITEMS)
@@ -117,7 +117,7 @@ def influence_of(crowd: Crowd, part: Part, needed: Needed) -> Influence | None:
     decided = crowd.by_consensus(part, needed)
     if decided.influence is None:
         return None
-    influence = decided.influence if part.is_mean else decided.influence._replace(alike=decided.alike)
+    influence = decided.influence if part.metric.is_mean else decided.influence._replace(alike=decided.alike)
     return by_cluster(influence, decided.votes)
 
 
@@ -134,8 +134,8 @@ def person_estimate(crowd: Crowd, part: Part) -> Estimate:
     if not inside.any():
         return Estimate(name=part.name, reason=NO_ANSWERS)
     votes, score = crowd.by_person(part, inside)
-    value, influence = person_influence(votes, score, bounds=part.bounds)
-    estimate = crossed(value, by_cluster(influence, votes), part.bounds)
+    value, influence = person_influence(votes, score, bounds=part.metric.bounds)
+    estimate = crossed(value, by_cluster(influence, votes), part.metric.bounds)
     return estimate.estimate(part.name, len(influence.items))
 
 

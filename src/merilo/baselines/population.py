@@ -115,7 +115,8 @@ def _estimate(part: Part, evidence: Evidence, crowd: Crowd, population: Populati
         return Estimate(name=part.name, reason=NO_CONSENSUS)
     items = np.unique(decided.votes.item)
     influence = of_sample(decided.influence, stratum[items], unsampled[items], weight[items])
-    return crossed(decided.value, by_cluster(influence, decided.votes), part.bounds).estimate(part.name, n)
+    estimate = crossed(decided.value, by_cluster(influence, decided.votes), part.metric.bounds)
+    return estimate.estimate(part.name, n)
 
 
 def _strata(

@@ -158,9 +158,9 @@ def _tell_unmatched(result: ScoreResult) -> None:
     for sentence in result.answers.sentences():
         say(sentence)
     if result.unanswered:
-        # An exam variant with at least one answer is scored as a whole.
-        exam = "grade_norm" in result.answers.declared.metrics
-        fate = "score 0 in a variant that has other answers" if exam else "are left out"
+        named = (("grade_norm", "variant"), ("group_exact_match", "group"))
+        units = [unit for name, unit in named if name in result.answers.declared.metrics]
+        fate = f"score 0 in a {units[0]} that has other answers" if units else "are left out"
         say(
             f"{len(result.unanswered)} of {counted_noun(result.items, 'item', 'items')} have no answer and {fate}: "
             f"{listed([str(name) for name in result.unanswered])}"

@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, cast
 
 from merilo.errors import DataError
 from merilo.items import Item
@@ -161,15 +161,11 @@ def _generations(value: Json) -> Generations:
     if not generations:
         raise AnswerError(Text("contains no generations"))
     for number, results in enumerate(generations, start=1):
-        if not _are_results(results):
+        if not (isinstance(results, list) and all(isinstance(result, str | None) for result in results)):
             raise AnswerError(
                 Text("generation {number} must be a list of texts and nulls, one per test", number=number)
             )
     return tuple(tuple(cast("list[str | None]", results)) for results in generations)
-
-
-def _are_results(value: Json) -> TypeGuard[list[str | None]]:
-    return isinstance(value, list) and all(result is None or isinstance(result, str) for result in value)
 
 
 def has_gold(item: Item) -> bool:
@@ -234,33 +230,6 @@ def alternatives(gold: str, separator: str | None) -> list[str]:
     return [gold] if separator is None else gold.split(separator)
 
 
-def literal_list(text: str, *, what: str) -> list[object]:
-    """Parse a list written as a Python literal, as `tests` and `outputs` of programming problems are.
-
-    Nothing is executed: only literals are parsed. A text that is too long, too deeply nested or not a list is refused.
-
-    Args:
-        text: the literal.
-        what: its name for the message.
-
-    Raises:
-        DataError: the text is not a list of literals.
-
-    Example:
-        >>> literal_list("[{'n': 3}, {'n': 4}]", what="tests")
-        [{'n': 3}, {'n': 4}]
-    """
-    if len(text) > LONGEST_LITERAL:
-        raise DataError(f"is longer than {LONGEST_LITERAL} characters", field=what)
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise DataError("is not a list of literals", field=what) from error
-    if not isinstance(value, list):
-        raise DataError("is a literal, but not a list", field=what)
-    return value
-
-
 def program_tests(item: Item) -> list[dict[str, object]]:
     """Return the keyword arguments of each test of a programming problem.
 
@@ -268,7 +237,7 @@ def program_tests(item: Item) -> list[dict[str, object]]:
         DataError: `inputs.tests` is not a list of dictionaries with names for keys.
     """
     tests = item.inputs.get("tests") if isinstance(item.inputs, Mapping) else None
-    cases = _a_list(tests, "inputs.tests")
+    cases = literal_list(tests, "inputs.tests")
     for case in cases:
         if not isinstance(case, dict) or not all(isinstance(key, str) and key.isidentifier() for key in case):
             raise DataError("must be a list of dictionaries from arguments to values", field="inputs.tests")
@@ -281,16 +250,33 @@ def program_golds(item: Item) -> list[str]:
     Raises:
         DataError: `outputs` is not a list, or a list of equal lists, of texts.
     """
-    golds = _a_list(item.outputs, "outputs")
+    golds = literal_list(item.outputs, "outputs")
     if golds and all(isinstance(sample, list) for sample in golds):
-        golds = _a_list(golds[0], "outputs")
+        golds = literal_list(golds[0], "outputs")
     return [*map(str, golds)]
 
 
-def _a_list(value: object, what: str) -> list[object]:
-    """Return a list; one in a text is parsed."""
+def literal_list(value: object, what: str) -> list[object]:
+    """Return a list; one in a text is parsed as a Python literal, of which nothing is executed.
+
+    Args:
+        value: the list or its text, as `tests` and `outputs` of programming problems are.
+        what: its name for the message.
+
+    Raises:
+        DataError: it is neither a list nor the text of one, or the text is too long or too deeply nested.
+
+    Example:
+        >>> literal_list("[{'n': 3}, {'n': 4}]", what="tests")
+        [{'n': 3}, {'n': 4}]
+    """
     if isinstance(value, str):
-        return literal_list(value, what=what)
+        if len(value) > LONGEST_LITERAL:
+            raise DataError(f"is longer than {LONGEST_LITERAL} characters", field=what)
+        try:
+            value = ast.literal_eval(value.strip())
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+            raise DataError("is not a list of literals", field=what) from error
     if not isinstance(value, list):
         raise DataError("must be a list", field=what)
     return value

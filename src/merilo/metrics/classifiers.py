@@ -109,7 +109,8 @@ class Classifier:
     """
 
     def __init__(self, model: str, label: str | int) -> None:
-        _require_transformers()
+        if not _has_transformers():
+            raise missing_extra("J", "hf")
         import torch  # noqa: PLC0415 - heavy, and only J needs it
         from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415 - as above
 
@@ -170,7 +171,6 @@ class Classifiers:
     def __init__(self, models: Path | None = None, curves: Path = IDENTITY) -> None:
         self.calibration = Calibration.read(curves)
         self.sources = {part: _source(models, part) for part in PARTS}
-        _require_transformers()
         self._classifiers = {part: Classifier(self.sources[part], PUBLISHED[part][1]) for part in PARTS}
 
     @property
@@ -209,11 +209,6 @@ def quietly() -> Iterator[None]:
 
 def _has_transformers() -> bool:
     return find_spec("torch") is not None and find_spec("transformers") is not None
-
-
-def _require_transformers() -> None:
-    if not _has_transformers():
-        raise missing_extra("J", "hf")
 
 
 def _source(models: Path | None, part: str) -> str:

@@ -158,8 +158,8 @@ class Scoring:
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
         cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items
-            with the same value are not independent, which every interval and test takes into account; `None`:
-            all items are independent.
+            with the same value are not independent, which every interval and test takes into account; by
+            default, the units of a metric that counts whole units, or else none: all items are independent.
     """
 
     name: str
@@ -171,18 +171,17 @@ class Scoring:
     def __post_init__(self) -> None:
         if not self.metrics:
             raise ValueError("a dataset needs a metric")
-        for name in self.metrics:
-            self._check(name)
-        if self.fields_of_groups and self.answer.kind != "criteria":
-            self._check(str(self.extra).partition(".")[0])
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ValueError("a metric is named twice")
-
-    def _check(self, metric: str) -> None:
+        grouped = self.fields_of_groups and self.answer.kind != "criteria"
+        names = (*self.metrics, *([str(self.extra).partition(".")[0]] if grouped else []))
         try:
-            metric_of(metric, self.answer.kind)
+            metrics = [metric_of(name, self.answer.kind) for name in names]
         except UsageError as error:
             raise ValueError(str(error)) from None
+        if len(set(self.metrics)) < len(self.metrics):
+            raise ValueError("a metric is named twice")
+        if self.cluster is None:
+            unit = next((metric.unit for metric in metrics if metric.whole), None)
+            object.__setattr__(self, "cluster", unit)
 
     @property
     def rated(self) -> bool:

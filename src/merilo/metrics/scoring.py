@@ -46,16 +46,6 @@ class Part(NamedTuple):
     rows: tuple[int, ...]
     criterion: str | None = None
 
-    @property
-    def is_mean(self) -> bool:
-        """Whether the score is a mean of points of answers."""
-        return self.metric.is_mean
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value of the metric."""
-        return self.metric.bounds
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -236,10 +226,12 @@ class _Sheet(NamedTuple):
             rated = [(item.id, sample) for item in self.answered for sample in self.answers[item.id]]
             place = {pair: row for row, pair in enumerate(rated)}
             earned = metric.ratings(self.ratings)[[place[item.id, sample] for item, sample in counted]]
-        code, own = _samples(items)
+        code, own, clusters = self._samples(items)
         if metric.unit is None or not items:
-            means, clusters = np.bincount(code, earned) / np.bincount(code), self._clusters(own)
-            return replace(mean_score(part.name, means, [*own], clusters), answers=_several(items, own))
+            of_mean_points = mean_score(
+                part.name, np.bincount(code, earned) / np.bincount(code), own, clusters
+            )
+            return replace(of_mean_points, answers=_several(items, own))
         values = _unit_values(metric, counted, earned)
         over = f"{metric.unit.removesuffix('_id')}s"
         mean = float(values.mean())
@@ -248,8 +240,7 @@ class _Sheet(NamedTuple):
         of_items = (np.bincount(code, shown) / np.bincount(code)).tolist()
         per_item = dict(zip(own, of_items, strict=True))
         given = sum(sample in self.answers.get(item.id, ()) for item, sample in counted)
-        several = given if _several(items, own) else None
-        return Score(part.name, mean, len(own), interval, per_item, answers=several)
+        return Score(part.name, mean, len(own), interval, per_item, answers=_several(items, own) and given)
 
     def _statistic(
         self, part: Part, statistic: Statistic, items: Sequence[Item], answers: Sequence[Given]
@@ -265,27 +256,25 @@ class _Sheet(NamedTuple):
         if part.criterion is not None:
             texts = [cast("Mapping[str, str]", answer)[part.criterion] for answer in answers]
         cell, true, answered = cells_of(zip(gold, cast("list[str]", texts), strict=True))
-        code, own = _samples(items)
+        code, own, clusters = self._samples(items)
         weight = 1 / np.bincount(code)[code]
         share = np.bincount(cell, weight).astype(np.float64) / len(own)
         value, change = influences_on(statistic, true, answered, share)
         alike = items_alike(np.bincount(cluster_codes(gold), weight).astype(np.float64))
         of_item = np.bincount(code, change[cell] * weight).astype(np.float64) / len(own)
-        clusters, influence = self._clusters(own), Influence(of_item, alike=alike)
-        interval = interval_over_items(value, influence, clusters, bounds=part.bounds)
+        influence = Influence(of_item, alike=alike)
+        interval = interval_over_items(value, influence, clusters, bounds=part.metric.bounds)
         several = _several(items, own)
         return Score(part.name, value, len(own), interval, {}, shared_clusters(clusters), several)
 
-    def _clusters(self, items: Mapping[ItemId, Item]) -> list[Hashable] | None:
-        return clusters_for([*items.values()], self.scoring.cluster)
+    def _samples(self, items: Sequence[Item]) -> tuple[IntArray, list[ItemId], list[Hashable] | None]:
+        """Return the code of the item that each sample belongs to, and the ids and clusters by code."""
+        own = {item.id: item for item in items}
+        clusters = clusters_for([*own.values()], self.scoring.cluster)
+        return cluster_codes([item.id for item in items]), [*own], clusters
 
 
-def _samples(items: Sequence[Item]) -> tuple[IntArray, dict[ItemId, Item]]:
-    """Return the code of the item that each sample belongs to, and the items by id in the order of their codes."""
-    return cluster_codes([item.id for item in items]), {item.id: item for item in items}
-
-
-def _several(samples: Sequence[Item], items: Mapping[ItemId, Item]) -> int | None:
+def _several(samples: Sequence[Item], items: Sequence[ItemId]) -> int | None:
     return len(samples) if len(samples) > len(items) else None
 
 
@@ -306,13 +295,6 @@ def most_points(metric: Metric, items: Sequence[Item]) -> FloatArray:
     return np.array([1.0 if metric.most is None else metric.most(item) for item in items])
 
 
-def mean_factors(metric: Metric, items: Sequence[Item]) -> FloatArray:
-    """Return the factors of points by which their mean over these items is the mean over units, shape (n,)."""
-    unit = cluster_codes([metric.unit_of(item) for item in items])
-    of_unit = np.bincount(unit, most_points(metric, items))
-    return np.asarray(len(items) / (len(of_unit) * of_unit[unit]))
-
-
 def _unit_values(metric: Metric, counted: Sequence[tuple[Item, str]], earned: FloatArray) -> FloatArray:
     """Return the share of points of each unit, or whether it earned all of them; the mean of its samples."""
     most = most_points(metric, [item for item, _ in counted])
@@ -327,7 +309,7 @@ def _unit_values(metric: Metric, counted: Sequence[tuple[Item, str]], earned: Fl
 def mean_score(
     name: str,
     values: Sequence[float] | FloatArray,
-    ids: Sequence[ItemId] | None = None,
+    ids: Sequence[ItemId],
     clusters: Sequence[Hashable] | None = None,
 ) -> Score:
     """Return the mean of points of items, with its interval over items; 0 without items.
@@ -335,11 +317,11 @@ def mean_score(
     Args:
         name: the metric's name.
         values: shape (n,), from 0 to 1.
-        ids: shape (n,), the items' ids; by default 0 .. n-1.
+        ids: shape (n,), the items' ids.
         clusters: shape (n,), equal for items of one cluster; by default, items are independent.
     """
     earned = np.asarray(values, dtype=np.float64)
-    per_item = dict(zip(range(len(earned)) if ids is None else ids, earned.tolist(), strict=True))
+    per_item = dict(zip(ids, earned.tolist(), strict=True))
     value = float(earned.mean()) if len(earned) else 0.0
     interval = interval_over_items(value, of_mean(earned), clusters) if len(earned) else None
     return Score(name, value, len(earned), interval, per_item, shared_clusters(clusters))

@@ -100,9 +100,7 @@ def pearson(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> 
         >>> pearson("123", "132", np.ones((1, 3))).tolist()
         [0.5]
     """
-    x, y = _numbers(gold, answers)
-    rows = np.broadcast_to(x, weight.shape), np.broadcast_to(y, weight.shape)
-    return _correlation(*rows, weight)
+    return _correlation(*_numbers(gold, answers), weight)
 
 
 def spearman(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> FloatArray:
@@ -151,7 +149,7 @@ def _ranks(values: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _correlation(x: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Compute the weighted correlation of each row, all of shape (rows, cells)."""
+    """Compute the weighted correlation of each row; values are (rows, cells) or (cells,), weights (rows, cells)."""
     (x, vx), (y, vy) = (_centred(values, weight) for values in (x, y))
     together = (weight * x * y).sum(axis=1)
     where = (vx > 0) & (vy > 0)

@@ -23,7 +23,6 @@ from merilo.metrics.scoring import (
     cells_of,
     influences_on,
     items_alike,
-    mean_factors,
     most_points,
     points,
 )
@@ -79,6 +78,7 @@ def worth(
     place: IntArray,
     answers: Sequence[str],
     weight: FloatArray,
+    sample: IntArray | None = None,
 ) -> Worth:
     """Compute the contribution of each answer to a score, at the given weights.
 
@@ -91,6 +91,8 @@ def worth(
         weight: shape (n,), 0 or more: the weight of each answer within its item; 1 for the consensus answer and 0 for
             others gives the score of the consensus, 1 / (answers of the item) gives the expected score of a randomly
             drawn answer.
+        sample: shape (n,), the sample of each answer of a model, from 0; by default, an item's answers are drawn
+            independently of those to the other items of its unit.
 
     References:
         R. von Mises (1947), On the asymptotic distribution of differentiable statistical functions. Annals of
@@ -112,14 +114,19 @@ def worth(
         return _of_statistic(part.metric.statistic, gold, place=place, answers=answers, weight=weight)
     earned = points(scoring.answer, part.metric, [items[row] for row in place.tolist()], answers)
     if part.metric.whole:
-        return _of_units(part, items, earned / most_points(part.metric, items)[place], place, weight)
-    rows, factor = list(part.rows), np.zeros(len(items))
-    factor[rows] = mean_factors(part.metric, [items[row] for row in rows])
+        shares = earned / most_points(part.metric, items)[place]
+        return _of_units(
+            part, items, shares, place, weight, np.zeros_like(place) if sample is None else sample
+        )
+    # The mean over items of points times these factors is the mean over units.
+    rows, most, factor = list(part.rows), most_points(part.metric, items), np.zeros(len(items))
+    unit = cluster_codes([part.metric.unit_of(items[row]) for row in rows])
+    of_unit = np.bincount(unit, most[rows])
+    factor[rows] = len(rows) / (len(of_unit) * of_unit[unit])
     earned = earned * factor[place]
     value = float(earned @ weight) / total if total > 0 else 0.0
     if part.metric.most is None:
         return Worth(value, earned, np.zeros(len(items)), total)
-    most = most_points(part.metric, items)
     mean = float(most[place] @ weight) / total if total > 0 else 1.0
     # A grade is a ratio: points earned to points that could be earned, of which questions have 1 to 4. As a mean of
     # points it would vary with the questions' points even if every answer is correct.
@@ -127,24 +134,37 @@ def worth(
     return Worth(value, earned + pull[place], pull, total)
 
 
-def _of_units(
-    part: Part, items: Sequence[Item], earned: FloatArray, place: IntArray, weight: FloatArray
+def _of_units(  # noqa: PLR0917 - the columns of answers
+    part: Part,
+    items: Sequence[Item],
+    earned: FloatArray,
+    place: IntArray,
+    weight: FloatArray,
+    sample: IntArray,
 ) -> Worth:
     """Compute the influences on the share of units whose answers are all right, to first order."""
-    n, unit = len(items), [part.metric.unit_of(item) for item in items]
-    total = np.bincount(place, weight, n)
-    right = np.divide(np.bincount(place, weight * earned, n), total, out=np.zeros(n), where=total > 0)
+    n, samples = len(items), int(sample.max(initial=0)) + 1
+    cell = place * samples + sample
+    total, points_of_cell = (np.bincount(cell, each, n * samples) for each in (weight, weight * earned))
+    right = np.divide(points_of_cell, total, out=np.zeros(n * samples), where=total > 0).reshape(n, samples)
+    answered = (total > 0).reshape(n, samples)
     members: dict[Hashable, list[int]] = defaultdict(list)
     for row in part.rows:
-        if total[row] > 0:
-            members[unit[row]].append(row)
-    others = np.array(
-        [np.prod([right[member] for member in members[unit[row]] if member != row]) for row in range(n)]
-    )
-    value = float(np.mean([right[rows].prod() for rows in members.values() if rows] or [0.0]))
-    scale = others * (np.count_nonzero(total) / max(sum(map(bool, members.values())), 1))
-    unseen = value - scale * right
-    return Worth(value, unseen[place] + scale[place] * earned, unseen, float(weight.sum()))
+        members[part.metric.unit_of(items[row])].append(row)
+    values, own, scale = [], np.full(n, np.nan), np.zeros((n, samples))
+    for rows in members.values():
+        begun = answered[rows].any(axis=0)
+        if begun.any():
+            values.append(right[rows].prod(axis=0)[begun].mean())
+            own[rows] = values[-1] / np.count_nonzero(answered[rows].any(axis=1))
+            for row in rows:
+                scale[row] = np.prod([right[other] for other in rows if other != row], axis=0) / begun.sum()
+    value = float(np.mean(values or [0.0]))
+    per_unit = np.count_nonzero(answered.any(axis=1)) / max(len(values), 1)
+    own, scale = np.where(np.isnan(own), value, own * per_unit), scale * per_unit
+    unseen = own - (scale * right).mean(axis=1)
+    answer = own[place] + scale[place, sample] * (earned - right[place, sample])
+    return Worth(value, answer, unseen, float(len(values)))
 
 
 def _of_statistic(
