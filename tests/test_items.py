@@ -215,7 +215,7 @@ def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a/b/items.json", "a/b/items.jsonl", "a/b/items.parquet"])
+@pytest.mark.parametrize("name", [f"a/b/items.{form}" for form in ("json", "jsonl", "ndjson", "parquet")])
 def test_folders_on_the_way_are_made_and_a_place_that_cannot_be_one_is_refused(
     tmp_path: Path, name: str
 ) -> None:

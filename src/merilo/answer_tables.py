@@ -19,6 +19,7 @@ record of a reply may have a `finish_reason`, and the `options` as the model saw
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import repeat
@@ -38,6 +39,9 @@ _REPLY: Final = "reply"
 
 #: The part of a file in which the name of the first record's answer stands.
 _HEAD: Final = 1 << 16
+
+#: A text in JSON, cut off perhaps, with the colon after a name; or a bracket.
+_JSON_MARKS: Final = re.compile(r'"((?:[^"\\]|\\.)*)"?(\s*:)?|([\[{])|([\]}])')
 
 #: The prefixes of a platform's columns.
 _PREFIXES: Final = ("input:", "output:")
@@ -109,7 +113,7 @@ def read_sheet(path: Path) -> list[ItemAnswer]:
 def each_once(
     records: Iterable[ItemAnswer], file: object, *, uncounted: bool = False
 ) -> Iterator[ItemAnswer]:
-    """Yield answers, and refuse a second one to an item as the same sample.
+    """Yield answers under ids without space around them, and refuse a second one to an item as the same sample.
 
     Args:
         records: the answers.
@@ -121,6 +125,8 @@ def each_once(
     """
     rows: dict[tuple[str, str], int] = {}
     for record in records:
+        if (name := record.item.strip()) != record.item:
+            record = record._replace(item=name)  # noqa: PLW2901
         if not (uncounted and record.sample is None):
             first = rows.setdefault((record.item, sample_of(record)), record.row)
             if first != record.row:
@@ -148,11 +154,22 @@ def holds_replies(path: Path) -> bool:
             names = read_parquet(path).columns
         case ".json" | ".jsonl" | ".ndjson":
             with opened(path) as stream:
-                names = re.findall(r'"([^"\\]*)"\s*:', stream.read(_HEAD).decode("utf-8", "replace"))
+                names = _names_of_records(stream.read(_HEAD).decode("utf-8", "replace"))
         case _:
             names = read_header(path)
     bare = set(map(_bare, names))
     return _REPLY in bare and not bare & {*_ANSWERS}
+
+
+def _names_of_records(head: str) -> list[str]:
+    """Return the names of the outermost replies and answers in JSON."""
+    names_at: dict[int, list[str]] = defaultdict(list)
+    depth = 0
+    for name, colon, opening, closing in _JSON_MARKS.findall(head):
+        depth += bool(opening) - bool(closing)
+        if colon and _bare(name) in {_REPLY, *_ANSWERS}:
+            names_at[depth].append(name)
+    return names_at[min(names_at)] if names_at else []
 
 
 def _of_json(content: Json, path: Path, *, replies: bool) -> Iterator[ItemAnswer]:

@@ -31,7 +31,7 @@ ItemId: TypeAlias = int | str
 Access: TypeAlias = Literal["public", "private"]
 
 
-SUFFIXES: Final = (".json", ".jsonl", ".parquet")
+SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +193,10 @@ def raw_splits(path: Path) -> list[RawSplit]:
     match path.suffix.lower():
         case ".json":
             return _json_splits(read_json(path), path)
-        case ".jsonl":
+        case ".jsonl" | ".ndjson":
             return [RawSplit(path.stem, [value for _, value in json_lines(path)])]
         case ".parquet":
-            return [RawSplit(path.stem, _parquet_rows(path))]
+            return [RawSplit(path.stem, [_without_nulls(row) for row in read_parquet(path).to_dicts()])]
         case _:
             raise InputError(f"is not a file of items: its name must end in {', '.join(SUFFIXES)}", file=path)
 
@@ -259,10 +259,6 @@ def list_of_records(content: Json, path: Path) -> list[Json]:
     if not isinstance(content, list):
         raise InputError("has no list of items", file=path)
     return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
-
-
-def _parquet_rows(path: Path) -> list[Json]:
-    return [_without_nulls(row) for row in read_parquet(path).to_dicts()]
 
 
 def _without_nulls(value: Json) -> Json:
@@ -377,7 +373,7 @@ def write_splits(path: Path, splits: Sequence[Split]) -> None:
     if len(splits) != 1:
         raise UsageError(f"{path.name}: only JSON can hold several splits")
     (split,) = splits
-    if suffix == ".jsonl":
+    if suffix in {".jsonl", ".ndjson"}:
         write_text(path, "".join(f"{json.dumps(entry_of(item), ensure_ascii=False)}\n" for item in split))
     else:
         _write_parquet(path, split)

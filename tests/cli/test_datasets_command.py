@@ -85,7 +85,7 @@ def test_as_many_items_are_made_as_the_test_has(tmp_path: Path) -> None:
         ("show ruMLU", "did you mean rummlu"),
         ("validate nowhere", "no such file or folder"),
         ("generate parus --seed 1 --out x.json", "cannot be generated"),
-        ("generate bps --seed 1 --out x.csv", "end in .json, .jsonl, .parquet"),
+        ("generate bps --seed 1 --out x.csv", "end in .json, .jsonl, .ndjson, .parquet"),
         ("generate bps --seed 1 --size 0 --out x.json", "at least 1 item"),
         ("generate lcs --seed 1 --size 10000000000 --out x.json", "at most 1000000 items and shots together"),
         ("generate bps --out x.json", "seed"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo import score
-from merilo.answer_tables import ItemAnswer, read_sheet
+from merilo.answer_tables import ItemAnswer, holds_replies, read_sheet
 from merilo.datasets import dataset
 from merilo.errors import DataError, InputError
 from merilo.items import entry_of
@@ -235,13 +235,31 @@ def test_bad_tables_of_replies_are_refused_with_their_place(content: str, told: 
         score(tmp_path / "a.jsonl", dataset="parus", data=data_of("parus", tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("content", "replies"),
+    [
+        ('{"id": 1, "reply": "A", "usage": {"output": 12}}', True),
+        (
+            '[{"usage": {"output": {"n": 12}}, "id": 1, "reply": "say \\"output\\": }]}"}, {"id": 2, "reply": "',
+            True,
+        ),
+        ('{"data": {"test": [{"meta": {"id": 1}, "reply": "A", "trace": [{"answer": 1}]}]}}', True),
+        ('{"id": 1, "answer": "A", "log": {"reply": "..."}}', False),
+        ('{"id": 1, "answer": "A", "reply": "..."}', False),
+    ],
+)
+def test_the_fields_of_records_tell_replies_from_answers(content: str, replies: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(content, encoding="utf-8")
+    assert holds_replies(tmp_path / "a.json") == replies
+
+
 @pytest.mark.parametrize("field", ["answer", "reply"])
-@pytest.mark.parametrize("samples", [(0, 1), (1, 2), ("a", "b"), None])
+@pytest.mark.parametrize("samples", [(0, 1), (1, 2), ("a", "b"), (2, "x"), ("x", 1), None])
 def test_samples_have_any_numbers_or_names_and_those_of_replies_are_counted_without(
     samples: tuple[object, object] | None, field: str, tmp_path: Path
 ) -> None:
     rows = [
-        {"id": item, field: reply} | ({"sample": samples[at]} if samples else {})
+        {"id": f"{item} ", field: reply} | ({"sample": samples[at]} if samples else {})
         for item, label in RIGHT.items()
         for at, reply in enumerate((label, "2" if label == "1" else "1"))
     ]

@@ -35,7 +35,7 @@ from merilo.metrics.answers import (
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.metrics.scoring import Part, parts
 from merilo.models.log_formats import copied_name
-from merilo.models.replies import OtherItemsError, is_harness_log, only_log
+from merilo.models.replies import ItemFinder, OtherItemsError, is_harness_log, only_log
 from merilo.models.reply_answers import OUTCOMES, ItemAnswers, no_labels, read_answers
 from merilo.models.run_folder import DatasetRecord, RunFolder, inputs_hash, is_run, read_run
 from merilo.models.run_log import log_path, read_log
@@ -286,7 +286,7 @@ def log_file(path: Path, crowd: Crowd) -> Path:
         InputError: the folder holds no log of another harness.
         DataError: the folder holds several logs with items of the baseline, or none.
     """
-    return only_log(path, _declared(crowd), _named_items(crowd)) if path.is_dir() else path
+    return only_log(path, ItemFinder(_declared(crowd), _named_items(crowd)))[0] if path.is_dir() else path
 
 
 def _named_items(crowd: Crowd) -> dict[str, Item]:

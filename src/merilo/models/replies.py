@@ -110,7 +110,7 @@ def read_replies(
     if not log:
         return replies_of_table(read_item_answers(path, replies=True), path, declared, items)
     finder = ItemFinder(declared, items)
-    file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
+    file, harness = only_log(path, finder) if path.is_dir() else (path, harness_of(path))
     assert harness is not None  # noqa: S101 - `is_harness_log` has found one
     return _matched(*log_rows(file, harness), file, finder)
 
@@ -144,19 +144,23 @@ def replies_of_table(
 def _rows_of_table(records: Iterable[ItemAnswer], file: Path, unnumbered: Counter[str]) -> Iterator[LogRow]:
     """Yield the replies of a table, and count the records of an item without a sample."""
     counts: Counter[str] = Counter()
-    for record in each_once(records, file, uncounted=True):
+    rows = [*each_once(records, file, uncounted=True)]
+    numbered = {(row.item, int(str(row.sample))) for row in rows if str(row.sample or "").isdecimal()}
+    for record in rows:
         unnumbered[record.item] += record.sample is None
         for reply in record.answer if isinstance(record.answer, list) else [record.answer]:
             if isinstance(reply, list | bool):
                 raise InputError("the reply is not a text", file=file, row=record.row)
+            number = str(record.sample or "")
             counts[record.item] += 1
+            while not number.isdecimal() and (record.item, counts[record.item]) in numbered:
+                counts[record.item] += 1
             text = json.dumps(reply, ensure_ascii=False) if isinstance(reply, dict) else str(reply)
             if reply is None or (isinstance(reply, float) and isnan(reply)):
                 text = ""
-            number = str(record.sample or "")
             yield LogRow(
                 row=record.row,
-                ids=(("id", record.item.strip()),),
+                ids=(("id", record.item),),
                 letters=_letters(record, file),
                 reply=ModelReply(text=text, finish=FINISHES.get((record.finish or "stop").lower(), "other")),
                 sample=int(number) if number.isdecimal() else counts[record.item],
@@ -281,18 +285,13 @@ def is_harness_log(path: Path) -> bool:
     return next(logs_in(path), None) is not None if path.is_dir() else harness_of(path) is not None
 
 
-def only_log(folder: Path, declared: Dataset, items: Mapping[str, Item]) -> Path:
-    """Return the log in a folder that has answers to items of a dataset.
+def only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
+    """Return the only log in a folder with a row of the dataset among its first rows.
 
     Raises:
         InputError: the folder holds no log.
         DataError: the folder holds several logs of the dataset, or logs of others only.
     """
-    return _only_log(folder, ItemFinder(declared, items))[0]
-
-
-def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
-    """Return the only log in a folder with a row of the dataset among its first rows."""
     logs = [*logs_in(folder)]
     known = [(path, harness) for path, harness in logs if _has_items(path, harness, finder)]
     if len(known) == 1:
