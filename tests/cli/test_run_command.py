@@ -408,7 +408,7 @@ def test_a_run_begun_in_merilos_prompts_goes_on_in_them(tmp_path: Path) -> None:
     (None, ""),
 ])  # fmt: skip
 def test_a_dataset_of_ones_own_is_asked_by_its_declaration_alone(
-    change: tuple[str, str] | None, told: str, tmp_path: Path
+    change: tuple[str, str] | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [
         {"id": n, "qid": f"q{n}", "question": f"{n}?", "text": n % 2, "gold": "ab"[n % 2]} for n in range(9)
@@ -420,8 +420,32 @@ def test_a_dataset_of_ones_own_is_asked_by_its_declaration_alone(
         "prompts: ['{question}']\nitems: {file: q.jsonl, id: qid, gold: gold, meta: [id, text]}\n"
     ).replace(*change or ("", ""))
     (tmp_path / "own.yaml").write_text(declaration, encoding="utf-8")
-    ended = merilo("run", "--model", "random", "--datasets", tmp_path / "own.yaml", "--out", tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    ended = merilo("run", "--model", "random", "--datasets", "own.yaml", "--out", "run")
     assert told in ended.err
     assert bool(ended.status) == bool(told)
     if not told:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
         assert "Quiz, item q3" in merilo("score", tmp_path / "run", "--explain", "quiz:q3").out
+        again = ("run", "--model", "random", "--datasets", "../own.yaml", "--out", tmp_path / "run")
+        assert merilo(*again).status == 0
+
+
+def test_the_folder_of_a_dataset_holds_its_items_for_scores_as_for_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test.json").write_text(json.dumps({"data": {"test": [
+        {"instruction": 0, "inputs": {"question": "?"}, "outputs": "A", "meta": {"id": 1}},
+    ]}}), encoding="utf-8")  # fmt: skip
+    (tmp_path / "dataset.yaml").write_text(
+        "name: quiz\ntitle: Quiz\nfields: [question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
+        "prompts: ['{question}']\n"
+    )
+    (tmp_path / "a.csv").write_text("id,answer\n1 ,A\n")
+    for named in (tmp_path, tmp_path / "dataset.yaml"):
+        scored = merilo("score", tmp_path / "a.csv", "--dataset", named, "--json", "-")
+        assert (scored.status, scored.json["metrics"]["acc"]["value"]) == (0, 1.0), scored.err
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bps").mkdir()
+    assert "answers to BPS need --data" in merilo("score", "a.csv", "--dataset", "bps").complaint

@@ -80,14 +80,8 @@ def score_responses(
     from merilo.runs.scores import score  # noqa: PLC0415
 
     if is_run(responses):
-        _refuse_for_a_run(
-            dataset=dataset_name,
-            split=split,
-            cluster=cluster,
-            per_item=per_item,
-            replies=replies,
-            force=force,
-        )
+        of_file = {"per_item": per_item, "replies": replies, "force": force}
+        _refuse_for_a_run(dataset=dataset_name, split=split, cluster=cluster, **of_file)
         rater = rater_of(rudetox_models, rudetox_curves)
         return _score_run(responses, explain_id or [], data, rater, json_to=json_to)
     if per_item and not json_to:

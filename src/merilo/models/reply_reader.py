@@ -485,7 +485,11 @@ def _announced(text: str, form: Form) -> Iterator[_Statement]:
             continue
         rest = text[match.end() : match.end() + _LONGEST].lstrip()
         value = stated(rest, form)
-        if value is None or (form.kind == "text" and not _short_enough(value, sign, form)):
+        if value is None:
+            continue
+        # A text is no question, and a few words unless a colon announces it.
+        long = value.endswith("?") or (sign != ":" and len(value.split()) > _MOST_WORDS[1])
+        if form.kind == "text" and long and not form.sentence:
             continue
         length = len(value) if form.kind != "text" else len(rest.partition("\n")[0])
         end = min(len(text), match.end() + _LONGEST) - len(rest) + length
@@ -664,13 +668,6 @@ _INTRODUCED: Final = re.compile(
     + r"[^\n:]{0,40}:\s+",
     re.IGNORECASE,
 )
-
-
-def _short_enough(value: str, sign: str, form: Form) -> bool:
-    """Whether a text after an announcement is no question, and a few words unless a colon announces it."""
-    return form.sentence or (
-        not value.endswith("?") and (sign == ":" or len(value.split()) <= _MOST_WORDS[1])
-    )
 
 
 def _free_text(reply: str, text: str, form: Form) -> ReadReply:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,8 +121,8 @@ class DatasetRecord(Record):
 
     Attributes:
         title: the dataset's title.
-        declaration: its name, or the path of its declaration.
-        data: the file of the items, as given.
+        declaration: its name, or the path of its declaration; in the file of the record, from the run's folder.
+        data: the file of the items, the same.
         study: the folder of the study whose items are asked; `None` without a study.
         mode: generation or log-likelihood.
         chat: whether requests are conversations.
@@ -145,6 +146,14 @@ class DatasetRecord(Record):
     samples: int
     limit: int | None
     hashes: dict[str, str]
+
+    def moved(self, here: Path, there: Path) -> DatasetRecord:
+        """Return the record with those paths that begin in one folder beginning in another one."""
+        paths = {name: getattr(self, name) or "" for name in ("declaration", "data", "study")}
+        own = {name: path for name, path in paths.items() if path.lower() not in {"", *CATALOGUE}}
+        files = {name: here / path for name, path in own.items() if not Path(path).is_absolute()}
+        moved = {name: os.path.relpath(file, there) for name, file in files.items() if file.exists()}
+        return self.model_copy(update=moved)
 
     @property
     def requests(self) -> int:
@@ -210,6 +219,11 @@ class RunRecord(Record):
         commands = (*self.commands, *other.commands)
         return self.model_copy(update={"settings": settings, "datasets": datasets, "commands": commands})
 
+    def moved(self, here: Path, there: Path) -> RunRecord:
+        """Return the record with the paths of its datasets moved."""
+        datasets = {name: record.moved(here, there) for name, record in self.datasets.items()}
+        return self.model_copy(update={"datasets": datasets})
+
     def _fixed(self) -> dict[str, Json]:
         """Return the parameters that must not change."""
         shown = {name: value for name, value in self.model.args.items() if value != _HIDDEN}
@@ -234,7 +248,7 @@ def write_record(run: Path, record: RunRecord) -> None:
 
 
 def read_record(run: Path) -> RunRecord:
-    """Read the record of a run's folder.
+    """Read the record of a run's folder, whose paths begin there.
 
     Raises:
         InputError: the folder is not one of a run, or its record is not one of this version.
@@ -394,7 +408,7 @@ def read_run(path: Path) -> RunFolder:
     Raises:
         InputError: the folder is not one of a run, or its record cannot be read.
     """
-    return RunFolder(path, read_record(path))
+    return RunFolder(path, read_record(path).moved(path, Path()))
 
 
 @contextmanager
@@ -419,10 +433,11 @@ def run_in(path: Path, record: RunRecord, *, force: bool = False) -> Iterator[tu
     with open_log(path) as log:
         if is_run(path) and force:
             _clear(path)
+        record = record.moved(Path(), path)
         if is_run(path):
             record = read_record(path).extended(record, path)
         write_record(path, record)
-        yield RunFolder(path, record), log
+        yield read_run(path), log
 
 
 def _is_new(path: Path) -> bool:

@@ -596,12 +596,7 @@ def _ask(
 
 
 def _result(
-    prepared: _Prepared,
-    folder: RunFolder,
-    done: Progress,
-    seconds: float,
-    *,
-    watch: Watch,
+    prepared: _Prepared, folder: RunFolder, done: Progress, seconds: float, *, watch: Watch
 ) -> RunResult:
     scored_datasets: dict[str, DatasetRun] = {}
     notes: list[str] = []
@@ -620,9 +615,8 @@ def _result(
             )
         notes += scored.answers.warnings()
         scored_datasets[name] = scored
-    if bundled := [
-        dataset.declared.title for dataset in prepared.asked if dataset.source.place == BUNDLED_NAME
-    ]:
+    asked = (dataset.declared.title for dataset in prepared.asked if dataset.source.place == BUNDLED_NAME)
+    if bundled := [*asked]:
         notes.append(
             f"{listed(bundled)}: the items are examples included in Merilo, not the benchmark's test"
         )

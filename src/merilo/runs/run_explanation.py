@@ -18,7 +18,7 @@ from merilo.metrics.scoring import explain as explain_points
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
 from merilo.models.reply_answers import ExtractedAnswer, in_latin, names_in_russian, read_reply
-from merilo.models.run_folder import DatasetRecord, RunRecord, read_record
+from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.item_sources import source_of
 from merilo.runs.model_run import AskedDataset, asked_dataset, rendered
@@ -82,7 +82,7 @@ def explain_item(
         UsageError: no dataset of the run has such an item, several have, or it has no reply yet.
         InputError: the items or the log cannot be read.
     """
-    record = read_record(run)
+    record = read_run(run).record
     dataset, number = _find(record, name)
     asked = _asked_again(record, record.datasets[dataset], data)
     item = next(item for item in asked.split if str(item.id) == number)

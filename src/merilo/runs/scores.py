@@ -11,7 +11,7 @@ from typing import cast
 from pydantic_core import to_jsonable_python
 
 from merilo.answer_tables import ItemAnswer, each_once, read_sheet, sample_of
-from merilo.datasets import Answer, Dataset
+from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.dataset_files import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
@@ -195,7 +195,7 @@ def score(
             and `answer`, or a mapping from item id to answer.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         data: the items with their gold answers: a JSON, JSONL or Parquet file, or a folder as for `merilo.run`; by
-            default, the file that the declaration names.
+            default, the file that the declaration names, or the test in its folder.
         split: the split of the file; by default "test", or the only split.
         cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals
             take clusters into account. By default, the field that the dataset declares.
@@ -213,12 +213,12 @@ def score(
         MissingPartError: the extra `hf` or a classifier is missing.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    place = own_file(declared) if data is None else Path(data)
-    if place is None:
-        raise UsageError(
-            f"answers to {declared.title} need {argument('data', 'FILE')}, the items with gold answers"
-        )
-    file = items_file(declared.name, declared, place, alone=True)
+    name = dataset if isinstance(dataset, str) else declared.name
+    in_folder = name.lower() not in CATALOGUE and Path(name).exists()
+    if data is None and own_file(declared) is None and not in_folder:
+        needed = f"{argument('data', 'FILE')}, the items with gold answers"
+        raise UsageError(f"answers to {declared.title} need {needed}")
+    file = items_file(name, declared, None if data is None else Path(data), alone=True)
     items = read_split(file, declared, split).items
     refuse_other_dataset(declared, items, file)
     named = by_id(items)
@@ -236,9 +236,8 @@ def score(
     closed = [(item, text) for item, text in texts if not isinstance(text, tuple)]
     if not force:
         refuse_unreadable((text for _, text in closed), read if read.source else None, source)
-    strange = None
-    if not read.source:
-        strange = no_labels(closed, declared.answer, declared.answer.labels, source)
+    answer = declared.answer
+    strange = None if read.source else no_labels(closed, answer, answer.labels, source)
     if cluster is not None:
         answered = {answer.item for answer in read.rows}
         _check_cluster(cluster, [item for item in items if str(item.id) in answered] or items)
@@ -263,7 +262,7 @@ def answers_of_table(
     Raises:
         InputError: an answer is not of the dataset's type, or cannot be read.
     """
-    ids = {str(item.id): str(item.id) for item in items}
+    ids = {str(item.id).strip(): str(item.id) for item in items}
     for item in items:
         if {"dialog_id", "question_id"} <= item.meta.keys():
             ids.setdefault(f"{item.meta['dialog_id']}/{item.meta['question_id']}", str(item.id))
@@ -538,20 +537,12 @@ def score_run(
             for name, record in folder.record.datasets.items()
         }
     warnings = [warning for dataset in scored.values() for warning in dataset.answers.warnings()]
-    return RunResult(folder, scored, notes=(*cut_notes(folder), *warnings))
-
-
-def cut_notes(folder: RunFolder) -> tuple[str, ...]:
-    """Return a sentence for each log whose last line is cut off."""
-    return tuple(filter(None, (cut_line(log_path(folder.path, name)) for name in folder.record.datasets)))
+    cuts = (cut_line(log_path(folder.path, name)) for name in scored)
+    return RunResult(folder, scored, notes=(*filter(None, cuts), *warnings))
 
 
 def scored_dataset(
-    folder: RunFolder,
-    name: str,
-    source: ItemSource,
-    *,
-    rater: Rater | None = None,
+    folder: RunFolder, name: str, source: ItemSource, *, rater: Rater | None = None
 ) -> DatasetRun:
     """Score the answers of a run to one dataset.
 
@@ -564,12 +555,8 @@ def scored_dataset(
     by_name = by_id(source.split.items)
     asked = {name: by_name[name] for name in record.hashes}
     items = [*asked.values()]
-    answers = answers_in(
-        replies_of_run(folder.path, source.declared),
-        asked,
-        samples=record.samples,
-        manner=folder.record.settings.manner,
-    )
+    replies, manner = replies_of_run(folder.path, source.declared), folder.record.settings.manner
+    answers = answers_in(replies, asked, samples=record.samples, manner=manner)
     unscored = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
     rated = source.declared.rated
     if not rated and not any(map(has_gold, items)):
