@@ -11,12 +11,14 @@ from site_people import come_in, given, save, served
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.site.annotator_steps import (
+    SentAnswer,
     ShownTask,
     consent,
     most_tasks,
     next_task,
     next_training,
     read_instruction,
+    save_answers,
     training_answer,
 )
 from merilo.site.journal import Journal, database_url
@@ -187,3 +189,14 @@ def test_a_task_whose_time_ran_out_is_no_part_of_the_most_tasks(frozen: Frozen) 
     assert [held.state for held in person.tasks.values()] == ["expired", "expired", "open"]
     limit = sum(held.state != "expired" for held in person.tasks.values())
     assert limit == 1, "only the task at hand counts"
+
+
+def test_answers_that_come_again_take_no_part_of_the_time_of_a_page(frozen: Frozen) -> None:
+    state = served(frozen(), on_screen=3, every=0)
+    person = come_in(state)
+    shown = given(state, person)
+    first, *others = [task.number for task in (shown, *shown.beside)]
+    save(state, person, first, "1", 60_010)
+    page = [SentAnswer(number=number, answer="1") for number in (first, *others)]
+    assert [*save_answers(state, person, page, 120_010).values()] == ["repeated", "saved", "saved"]
+    assert [person.tasks[number].seconds for number in (first, *others)] == [60.0, 30.0, 30.0]

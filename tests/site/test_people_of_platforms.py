@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from command import done, merilo
+from edited_plan import edit_plan
 from site_in_process import (
     agree,
     answer_on,
@@ -23,13 +24,22 @@ from site_in_process import (
     with_rules,
 )
 from site_people import come_in, given, save, served
-from study_people import bundled_study, frozen, of_kind, study_of
+from study_people import bundled_study, frozen, of_dialogue, of_kind, study_of
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.site.annotator_steps import ShownTask, most_places, most_tasks, next_task
+from merilo.site.annotator_steps import (
+    ShownTask,
+    is_complete,
+    most_places,
+    most_tasks,
+    next_task,
+    return_overdue,
+)
 from merilo.site.answer_export import paid_people, participation
+from merilo.site.served_study import load_study
+from merilo.site.state import Person, State
 from merilo.studies.study_folder import StudyFolder
 
 CODES = {"complete": "DONE0001", "no_consent": "NOCO0002", "screened_out": "SCRE0003", "stopped": "STOP0004"}
@@ -241,9 +251,98 @@ def test_a_complete_part_is_paid_as_the_consent_page_promises(tmp_path: Path) ->
     state = served(frozen(bundled_study(tmp_path)), overlap=1)
     person = come_in(state)
     assert most_places(state.study, person) == most_tasks(state.study)
-    while isinstance(shown := next_task(state, person, 20), ShownTask):
-        known = state.study.tasks[shown.number].known
-        save(state, person, shown.number, known or "1", 30)
+    answer_all(state, person)
+    assert_paid_in_full(state, person)
+
+
+def answer_all(state: State, person: Person, *, items: int = 1_000, lost: int = 0) -> object:
+    """Answer so many items after some ran out of time, control items rightly; return what the person is told last."""
+    now = 10
+    while person.answers < items and isinstance(shown := next_task(state, person, now), ShownTask):
+        task = state.study.tasks[shown.number]
+        if lost and task.known is None:
+            lost, now = lost - 1, now + 31 * 60_000
+            return_overdue(state, now)
+        else:
+            now += 5_000
+            save(state, person, shown.number, task.known or (task.labels or ["1"])[0], now)
+    return shown
+
+
+def assert_paid_in_full(state: State, person: Person) -> None:
+    assert is_complete(state, person)
     (row,) = csv.DictReader(io.StringIO(paid_people(state)))
-    assert (row["stage"], row["pay"]) == ("finished", f"{0.05 * most_places(state.study, person):.2f}")
-    assert participation(state, 60).finished == 1
+    whole = f"{0.05 * most_places(state.study, person):.2f}"
+    assert (row["stage"], row["pay"], row["bonus"]) == ("finished", whole, "0.00")
+    came = participation(state, 10_000_000_000)
+    assert (came.finished, came.left, came.under_way) == (1, {}, 0)
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Callable[[], State]:
+    """A study with more items than the four of a person's part."""
+    study = bundled_study(tmp_path, overlap=3)
+    edit_plan(study.path, {"arms.people.items_per_person": 4})
+    folder = frozen(study)
+    return lambda: served(folder)
+
+
+def test_control_items_in_place_of_items_that_ran_out_of_time_fill_a_part(short: Callable[[], State]) -> None:
+    fewest = 4
+    for name in "abcdefgh":
+        state = short()
+        person = come_in(state, name)
+        assert answer_all(state, person, lost=3) == "most"
+        assert_paid_in_full(state, person)
+        fewest = min(fewest, person.answers)
+    assert fewest < 4, "nobody got one control item more"
+
+
+def test_whoever_leaves_before_the_last_control_item_is_paid_what_is_counted(
+    short: Callable[[], State],
+) -> None:
+    for name in "abcdefghijkl":
+        state = short()
+        person = come_in(state, name)
+        answer_all(state, person, items=4)
+        if not person.controls:
+            break
+    assert not person.controls
+    assert_paid_in_full(state, person)
+
+
+@pytest.fixture
+def dialogues(tmp_path: Path) -> State:
+    """A study of ten dialogues of three turns, of which a person's part of ten items takes four."""
+    study = bundled_study(tmp_path, "rutie", overlap=1)
+    edit_plan(study.path, {"arms.people.items_per_person": 10})
+    plain = load_study(frozen(study), "people")
+    assert plain.rules.tests == 30
+    turns = tuple(
+        of_dialogue(task, 1 + number // 3, number % 3) for number, task in enumerate(plain.tasks[:30])
+    )
+    return State(replace(plain, tasks=turns + plain.tasks[30:]))
+
+
+def test_a_part_of_dialogues_is_promised_and_paid_by_whole_dialogues(dialogues: State) -> None:
+    person = come_in(dialogues)
+    assert most_places(dialogues.study, person) == 12
+    assert answer_all(dialogues, person) == "most"
+    assert person.answers == 12
+    assert_paid_in_full(dialogues, person)
+
+
+def test_a_dialogue_that_is_broken_off_goes_to_others_and_completes_nothing(dialogues: State) -> None:
+    person, later = come_in(dialogues), 31 * 60_000
+    answer_all(
+        dialogues, person, items=10
+    )  # the first of the fourth dialogue's turns; then they never come again
+    assert not is_complete(dialogues, person)
+    return_overdue(dialogues, 50_000)
+    assert sum(dialogues.open) == 18, "its turns are theirs for a while"
+    return_overdue(dialogues, 50_000 + later)
+    assert sum(dialogues.open) == 21
+    assert not is_complete(dialogues, person)
+    assert next_task(dialogues, person, 60_000 + later) == "most"
+    (row,) = csv.DictReader(io.StringIO(paid_people(dialogues)))
+    assert (row["pay"], row["bonus"]) == ("0.00", "0.50")

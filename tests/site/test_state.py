@@ -50,6 +50,8 @@ def check(state: State) -> None:
         if person.answers_tasks:
             held_now = [person.tasks[task] for task in person.order]
             assert person.places_used == sum(one.is_answer or one.state == "open" for one in held_now)
+            held_now = [one for one in held_now if one.state == "open"]
+            assert not held_now or any(one.due for one in held_now), "a place is held for ever"
         for task, one in person.tasks.items():
             assert task == one.task
             assert task not in person.withheld or one.state != "open" or one.given is None or not one.counts
@@ -117,6 +119,7 @@ class Drive:
             shown = steps.next_task(state, person, now)
             if isinstance(shown, ShownTask):
                 self.answer_page(person, shown)
+            assert shown != "most" or steps.is_complete(state, person), "the most is no complete part"
 
     def answer_page(self, person: Person, shown: ShownTask) -> None:
         tasks = [one.number for one in (shown, *shown.beside)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
@@ -48,13 +48,12 @@ class SentAnswer:
 def _give(state: State, person: Person, now: int) -> list[Assignment] | Without:
     """Give a person the tasks of their next page, or again those that they have not answered."""
     for assignment in state.latest(person):
-        if (
-            assignment.state == "open" and assignment.given is None
-        ):  # the next turn of a dialogue, whose time starts now
+        if assignment.state == "open" and assignment.is_over(now):
+            state.record(now, "expired", person.id, assignment.task)
+        elif assignment.state == "open" and assignment.given is None:
+            # the next turn of a dialogue, whose time starts now
             due, late = state.rules.ends(now, [assignment.task])
             state.record(now, "given", person.id, assignment.task, due=due, late=late)
-        elif assignment.state == "open" and assignment.is_over(now):
-            state.record(now, "expired", person.id, assignment.task)
     if page := _before(state, person, now):
         return page
     most = most_answers(state.study, person)
@@ -79,16 +78,22 @@ def _next_task(
     state: State, person: Person, place: int, chosen: Sequence[int], most: int | None
 ) -> int | Without:
     """Choose the task of a place in a person's order, besides those that are chosen for the same page."""
-    if most is not None and person.places_used + len(chosen) >= most:
+    room = inf if most is None else most - person.places_used - len(chosen)
+    if room <= 0:
         return "most"
     if state.rules.control_at(person.seed, place):
         had = {*person.tasks, *person.withheld, *chosen}
         if (control := state.rules.next_control(person.seed, had)) is not None:
             return control
+    too_long = False
     for task in state.free_from(person, state.rules.start_at(person.seed, place), chosen):
         turns = state.turns_with(task)
         if all(state.open[turn] and not person.never_gets(turn) for turn in turns):
-            return turns[0]
+            if len(turns) <= room:
+                return turns[0]
+            too_long = True
+    if too_long:
+        return "most"
     return "wait" if _held_by_others(state, person) else "done"
 
 
@@ -126,19 +131,22 @@ def save_answers(state: State, person: Person, sent: Sequence[SentAnswer], now: 
     if any(assignment is None or assignment.given is None for assignment in asked):  # a forged page
         return {answer.number: "not_given" for answer in sent}
     since, controls, trained = _page_since(state, person, sent), person.controls, person.trained
-    taken = {
-        answer.number: _save(state, person, answer, now, since=since, among=len(sent))
-        for answer in sorted(sent, key=attrgetter("number"))
-    }
-    if state.rules.on_screen > 1 and state.rules.time_limit is None:
-        # Who has answered a part of a page keeps its other tasks for the time of a lease.
+    taken = {answer.number: _why_not(state, person, answer, now) or "saved" for answer in sent}
+    fresh = {answer.number: answer for answer in sent if taken[answer.number] == "saved"}
+    for number in sorted(fresh):
+        _save(state, person, fresh[number], now, since=since, among=len(fresh))
+    dialogues = state.rules.dialogues
+    if dialogues or (state.rules.on_screen > 1 and state.rules.time_limit is None):
+        # Who has answered a part of a page keeps its other tasks for the time of a lease; so with the next turn of a
+        # dialogue, until they ask for it.
         rest = [
             assignment.task
             for assignment in state.latest(person)
             if assignment.state == "open" and not assignment.is_over(now)
-        ]
+            and (assignment.given is None) is dialogues
+        ]  # fmt: skip
         if rest:
-            state.record(now, "renewed", person.id, tasks=rest, due=state.rules.ends(now, rest)[0])
+            state.record(now, "renewed", person.id, tasks=rest, due=now + round(1000 * state.rules.lease))
     if person.trained > trained:
         _end_training(state, person, now)
     if person.controls > controls and state.rules.stops(person.controls, person.controls_right):
@@ -153,11 +161,9 @@ def worst(taken: Mapping[int, Taken]) -> Taken:
 
 def _save(
     state: State, person: Person, answer: SentAnswer, now: int, *, since: int | None, among: int
-) -> Taken:
-    assignment = person.tasks[answer.number]
-    if (refused := _why_not(state, person, assignment, answer, now)) is not None:
-        return refused
-    judged, given = not state.rules.is_test(answer.number) and not answer.skipped, assignment.given or 0
+) -> None:
+    judged = not state.rules.is_test(answer.number) and not answer.skipped
+    given = person.tasks[answer.number].given or 0
     signals = measured(answer.signals, (now - given) / 1000) if answer.signals else None
     state.record(
         now, "answered", person.id, answer.number,
@@ -165,13 +171,11 @@ def _save(
         answer=answer.answer or None, right=state.study.is_right(answer.number, answer.answer) if judged else None,
         skipped=answer.skipped or None, comment=answer.comment, signals=signals,
     )  # fmt: skip
-    return "saved"
 
 
-def _why_not(
-    state: State, person: Person, assignment: Assignment, answer: SentAnswer, now: int
-) -> Taken | None:
+def _why_not(state: State, person: Person, answer: SentAnswer, now: int) -> Taken | None:
     """Tell why an answer is not taken; `None` if it can be: also after its time, while nobody else has the place."""
+    assignment = person.tasks[answer.number]
     if assignment.state == "answered":
         same = (assignment.answer, assignment.skipped) == (answer.answer, answer.skipped)
         return "repeated" if same or state.rules.is_training(assignment.task) else "answered_before"
@@ -187,19 +191,12 @@ def _why_not(
 
 
 def _page_since(state: State, person: Person, sent: Sequence[SentAnswer]) -> int | None:
-    """Return when a person sent the last answers of the page of some tasks; `None` before the first ones."""
+    """Return when a person last answered tasks of the page of some tasks; `None` before the first ones."""
     if state.rules.on_screen == 1:
         return None
-    tasks = {answer.number for answer in sent}
-    pages = {assignment.given for task in tasks if (assignment := person.tasks.get(task))}
-    times = [
-        assignment.answered
-        for task in person.order
-        if task not in tasks
-        and (assignment := person.tasks[task]).given in pages
-        and assignment.answered is not None
-    ]
-    return max(times, default=None)
+    pages = {person.tasks[answer.number].given for answer in sent}
+    page = [assignment for task in person.order if (assignment := person.tasks[task]).given in pages]
+    return max((assignment.answered for assignment in page if assignment.answered is not None), default=None)
 
 
 def tasks_that_count_again(state: State, person: Person) -> tuple[list[int], int]:
@@ -385,9 +382,10 @@ def next_task(state: State, person: Person, now: int) -> ShownTask | Without | L
 def most_tasks(study: ServedStudy) -> int:
     """Return the most tasks of a person whom a platform pays for one sitting.
 
-    The plan's items per person, at most those that there are, and control items.
+    The plan's items per person, up to whole dialogues, at most those that there are, and control items.
     """
-    items = min(study.arm.items_per_person, study.rules.tests)
+    turns = study.longest_dialogue
+    items = min(turns * ceil(study.arm.items_per_person / turns), study.rules.tests)
     return _with_controls(study, items, study.rules.controls)
 
 
@@ -401,7 +399,7 @@ def _with_controls(study: ServedStudy, tests: int, controls: int) -> int:
 
 def most_answers(study: ServedStudy, person: Person) -> int | None:
     """Return the most tasks of a person; `None` for those who may go on as long as there are items."""
-    return None if not person.from_platform or study.rules.dialogues else most_tasks(study)
+    return most_tasks(study) if person.from_platform else None
 
 
 def most_places(study: ServedStudy, person: Person) -> int:
@@ -417,15 +415,23 @@ def most_places(study: ServedStudy, person: Person) -> int:
 
 
 def is_complete(state: State, person: Person) -> bool:
-    """Return whether a person has answered as many items of the test as the plan wants of each."""
-    return person.answers >= min(state.study.arm.items_per_person, state.rules.tests)
+    """Return whether a person has answered as many items as the plan wants of each, or as many tasks as promised.
+
+    Control items come in place of items that were skipped or whose time ran out. A dialogue that is broken off goes to
+    others, and its answers make no part complete.
+    """
+    items, rules = min(state.study.arm.items_per_person, state.rules.tests), state.rules
+    whole = not rules.dialogues or all(person.tasks[task].state == "answered" for task in person.order)
+    return (whole and person.answers >= items) or person.answers + person.controls >= most_tasks(state.study)
 
 
 def stage_now(state: State, person: Person) -> Stage:
-    """Return a person's stage: they are finished if no item is left for them, also before they ask for one."""
-    if person.stage != "working" or person.open or not person.answers:
+    """Return a person's stage: they are finished if their part is complete or no item is left, before they ask."""
+    if person.stage != "working" or not person.answers:
         return person.stage
-    left = next(state.free_from(person, 0), None) is not None or _held_by_others(state, person)
+    if is_complete(state, person):
+        return "finished"
+    left = person.open or next(state.free_from(person, 0), None) is not None or _held_by_others(state, person)
     return "working" if left else "finished"
 
 

@@ -280,10 +280,9 @@ def participation(state: State, now: int) -> Participation:
         counts["agreed"] += (person.before or stage) not in _BEFORE_CONSENT
         if stage in _ENDS:
             counts[_ENDS[stage]] += 1
-        elif is_complete(state, person):
-            counts["finished"] += 1
         elif stage == "finished":
-            counts["without_tasks" if person.from_platform or not person.answers else "finished"] += 1
+            invited = person.answers and not person.from_platform
+            counts["finished" if invited or is_complete(state, person) else "without_tasks"] += 1
         elif person.completion is None and now - person.last_seen < AWAY:
             counts["under_way"] += 1
         else:

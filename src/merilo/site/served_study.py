@@ -254,6 +254,11 @@ class ServedStudy:
         """The dialogue and the turn of every item of the test."""
         return [(task.dialogue, task.turn) for task in self.tasks[: self.rules.tests]]
 
+    @cached_property
+    def longest_dialogue(self) -> int:
+        """The number of turns of the longest dialogue; 1 without dialogues."""
+        return max(Counter(dialogue for dialogue, _ in self.turns if dialogue).values(), default=1)
+
     @property
     def training(self) -> range:
         """The numbers of the training items."""
@@ -331,15 +336,9 @@ class ServedStudy:
             domains: the domains that they are invited for; empty for all.
         """
         reasons = {}
-        for number, task in enumerate(self.tasks[: self.rules.tests]):
-            if domains and task.domain not in domains:
-                reasons[number] = "foreign"
-            elif self.arm.skip_own and name in task.authors:
-                reasons[number] = "own"
-        known = self.tasks[self.rules.tests :]
-        of_domain = set(in_domains(known, domains))
-        for number, task in enumerate(known, start=self.rules.tests):
-            if task not in of_domain:
+        for number, task in enumerate(self.tasks):
+            known = number >= self.rules.tests
+            if not (in_domains([task], domains) if known else not domains or task.domain in domains):
                 reasons[number] = "foreign"
             elif self.arm.skip_own and name in task.authors:
                 reasons[number] = "own"

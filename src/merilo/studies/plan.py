@@ -235,7 +235,9 @@ class Arm:
         Field(ge=1, le=20),
         Help("Tasks on a page of Merilo's own site; pay counts items_per_page."),
     ] = 1
-    items_per_person: Annotated[Count, Help("Items per annotator, on average.")] = ITEMS_PER_PERSON
+    items_per_person: Annotated[
+        Count, Help("Items per annotator: the most that one gets on the site from a platform.")
+    ] = ITEMS_PER_PERSON
     items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
     people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
     pay: Annotated[
