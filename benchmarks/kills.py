@@ -35,7 +35,7 @@ from study_people import frozen, study_of
 from support.site_client import Client, PatientPerson
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.site.journal import Journal, database_url
 from merilo.site.serving import read_site, serve_study
 from merilo.studies.study_folder import open_study

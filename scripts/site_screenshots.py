@@ -29,7 +29,7 @@ from site_visitor import Visitor, in_two_languages
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder

@@ -9,7 +9,7 @@ from model_backends import LocalBackend, label_by_hash
 
 import merilo
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.errors import BackendError, InputError, UsageError
 from merilo.models.asking import ModelReply, Request
 

@@ -13,7 +13,7 @@ from study_people import bundled_study, collect, of_kind, visits
 
 import merilo
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import UsageError
 from merilo.items import Item, Split, write_splits

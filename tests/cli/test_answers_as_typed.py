@@ -9,7 +9,7 @@ from exports import row, toloka, written
 
 import merilo as library
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item, Split, write_splits
 
 

@@ -9,7 +9,7 @@ from command import done, merilo
 from exports import HEADER, row, small_pool, toloka, written
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Split, write_splits
 
 

@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections import Counter
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from command import merilo
@@ -24,7 +25,7 @@ from scripted_server import (
 from tiny_models import save_word_tokenizer
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 
 LOCAL = "local-chat-completions"
 
@@ -430,6 +431,8 @@ def test_a_dataset_of_ones_own_is_asked_by_its_declaration_alone(
         assert "Quiz, item q3" in merilo("score", tmp_path / "run", "--explain", "quiz:q3").out
         again = ("run", "--model", "random", "--datasets", "../own.yaml", "--out", tmp_path / "run")
         assert merilo(*again).status == 0
+        copytree(tmp_path / "run", tmp_path / "again")
+        assert "cannot be told from" in merilo("compare", tmp_path / "run", tmp_path / "again").out
 
 
 def test_the_folder_of_a_dataset_holds_its_items_for_scores_as_for_runs(

@@ -9,8 +9,8 @@ from command import Outcome, merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, wrong_answer
 
 from merilo.datasets import dataset
+from merilo.datasets.bundled_items import BUNDLED
 from merilo.datasets.dataset_files import read_split
-from merilo.datasets.ready_items import BUNDLED
 from merilo.metrics.scoring import score
 from merilo.submissions import read_gold
 

@@ -6,8 +6,8 @@ import pytest
 from every import every
 
 from merilo.datasets import Answer, Dataset, dataset, names
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.custom import read_declaration
-from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import PLACEHOLDER, Media, bare_parts, option_fields
 from merilo.errors import DataError
 from merilo.items import Item

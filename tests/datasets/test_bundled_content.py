@@ -13,7 +13,7 @@ import yaml
 from every import every
 
 import merilo.datasets
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.solvers import SOLVERS
 from merilo.datasets.validation import validate
 from merilo.errors import UsageError

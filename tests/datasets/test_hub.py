@@ -8,8 +8,8 @@ import pytest
 
 from merilo.cli import main
 from merilo.datasets import dataset
+from merilo.datasets.bundled_items import examples, pull, split_of
 from merilo.datasets.dataset_files import read_splits
-from merilo.datasets.ready_items import examples, pull, split_of
 from merilo.errors import InputError
 from merilo.items import Item, Split, write_splits
 

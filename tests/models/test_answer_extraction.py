@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.datasets import Answer, Dataset, dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.models.asking import ModelReply
 from merilo.models.reply_answers import OUTCOMES, names_in_russian, read_reply

@@ -6,8 +6,8 @@ import pytest
 from every import every
 
 from merilo.datasets import dataset, names
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.generators import generate_splits
-from merilo.datasets.ready_items import examples
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer

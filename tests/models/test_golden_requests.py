@@ -12,7 +12,7 @@ import pytest
 from every import every
 
 from merilo.datasets import Dataset, dataset, names
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.errors import MeriloError
 from merilo.items import Item
 from merilo.models.asking import Request

@@ -7,7 +7,7 @@ import pytest
 from every import every
 
 from merilo.datasets import Answer, Dataset, Shots, dataset, names
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.rendering import Media, render
 from merilo.errors import DataError, UsageError
 from merilo.items import Item

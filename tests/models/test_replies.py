@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from merilo.datasets import Answer, Dataset, dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.models.asking import ModelReply, Request
 from merilo.models.reply_answers import answers_in, read_reply

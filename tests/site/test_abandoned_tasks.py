@@ -21,7 +21,7 @@ from site_in_process import (
 from study_people import frozen, of_kind, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.people.controls import judged_annotators
 from merilo.site.annotation_site import AnnotationSite

@@ -11,7 +11,7 @@ from small_media import png, wav, webm
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.site.item_form import asked_prompt
 from merilo.site.served_study import load_study

@@ -13,7 +13,7 @@ from command import done, merilo
 from study_people import bundled_study, frozen, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.rendering import Media
 from merilo.errors import DataError
 from merilo.site.offline_pages import export_pages

@@ -27,7 +27,7 @@ from site_people import come_in, given, save, served
 from study_people import bundled_study, frozen, of_dialogue, of_kind, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.site.annotator_steps import (
     ShownTask,

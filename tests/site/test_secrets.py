@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 from study_people import frozen, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import collect_answers

@@ -12,7 +12,7 @@ from site_visitor import Visitor, in_two_languages, refrozen
 from study_people import bundled_study, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.people.signals import MEASURED
 from merilo.reports.study_baseline import study_baseline

@@ -20,7 +20,7 @@ from command import merilo
 from study_people import Visit, answered, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.people.spelling import NOT_SHOWN
 from merilo.site.annotator_steps import (

@@ -8,9 +8,9 @@ from edited_plan import edit_plan
 from every import every
 
 from merilo.datasets import CATALOGUE
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.dataset_files import read_split
 from merilo.datasets.generators import generate_splits
-from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Item, Split, write_splits

@@ -18,7 +18,7 @@ from exports import csv_rows
 from study_people import bundled_study, frozen, of_kind, study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
 from merilo.studies.platform_files import export_study

@@ -7,7 +7,7 @@ import pytest
 from every import every
 
 from merilo.datasets import CATALOGUE, dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
 from merilo.studies.creation import create_studies

@@ -7,8 +7,8 @@ import pytest
 from every import every
 
 from merilo.datasets import dataset
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.generators import generate_splits
-from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.known_answers import (
     choose_controls,

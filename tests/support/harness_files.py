@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.datasets.rendering import render
 from merilo.items import Item, entry_of, write_splits
 

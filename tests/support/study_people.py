@@ -19,7 +19,7 @@ from command import done
 from exports import csv_rows
 
 from merilo.datasets import dataset
-from merilo.datasets.ready_items import examples
+from merilo.datasets.bundled_items import examples
 from merilo.items import Item
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study

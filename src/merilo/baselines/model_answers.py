@@ -35,8 +35,8 @@ from merilo.metrics.answers import (
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.metrics.scoring import Part, parts
 from merilo.models.log_formats import copied_name
-from merilo.models.replies import ItemFinder, OtherItemsError, is_harness_log, only_log
 from merilo.models.reply_answers import OUTCOMES, ItemAnswers, no_labels, read_answers
+from merilo.models.reply_files import ItemFinder, OtherItemsError, is_harness_log, only_log
 from merilo.models.run_folder import DatasetRecord, RunFolder, inputs_hash, is_run, read_run
 from merilo.models.run_log import log_path, read_log
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
@@ -541,12 +541,10 @@ def answers_to(path: Path, crowds: Mapping[str, Crowd], *, force: bool = False) 
         DataError: a file or folder has no answers to the items of any baseline.
     """
     if is_run(path):
-        datasets = read_run(path).record.datasets
+        record = read_run(path).record
         own = {key for key, crowd in crowds.items() if len(crowds) == 1 and not crowd.declaration.name}
         return {
-            key: read_model(path, crowd)
-            for key, crowd in crowds.items()
-            if key.lower() in datasets or key in own
+            key: read_model(path, crowd) for key, crowd in crowds.items() if record.key_of(key) or key in own
         }
     if path.is_dir():
         return _of_folder(path, crowds)

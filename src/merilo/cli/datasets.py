@@ -142,7 +142,7 @@ def pull(
     force: ForceOption = False,
 ) -> int:
     """Download a dataset from the Hugging Face hub into a JSON file."""
-    from merilo.datasets.ready_items import pull as load  # noqa: PLC0415 - only this command uses the network
+    from merilo.datasets.bundled_items import pull as load  # noqa: PLC0415 - only this command uses the network
 
     declared = dataset(name)
     place = _file(Path() if out is None else out, declared)

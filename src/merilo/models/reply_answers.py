@@ -23,7 +23,7 @@ from merilo.estimate import Finding
 from merilo.items import Item
 from merilo.models.asking import ModelReply, Replies, split_thought
 from merilo.models.log_formats import Source
-from merilo.models.replies import SeenChoice, read_replies
+from merilo.models.reply_files import SeenChoice, read_replies
 from merilo.models.reply_reader import Form, read
 from merilo.models.run_log import TOKENS
 from merilo.settings import Manner

@@ -200,6 +200,10 @@ class RunRecord(Record):
     datasets: dict[str, DatasetRecord]
     commands: tuple[Object, ...] = ()
 
+    def key_of(self, name: str) -> str | None:
+        """Return the dataset of this name in any letter case."""
+        return next((known for known in self.datasets if known.lower() == name.lower()), None)
+
     def extended(self, other: RunRecord, run: Path) -> RunRecord:
         """Return the record of this run after a later command.
 
@@ -389,9 +393,8 @@ class RunFolder:
             UsageError: the run has no such dataset, or several and none is named.
         """
         names = list(self.record.datasets)
-        for known in names if name else ():
-            if known.lower() == str(name).lower():
-                return known
+        if name and (known := self.record.key_of(name)):
+            return known
         if not name and len(names) == 1:
             return names[0]
         reason = (

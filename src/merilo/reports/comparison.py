@@ -218,8 +218,9 @@ def _closed(people: Baseline, folder: str, models: Sequence[Path]) -> Crowd:
     declared, gold = people.evidence.declaration, people.evidence.gold
     ids = {" ".join(str(item.id).split()) for item in gold.items.values()} if gold else set()
     for run in (read_run(path) for path in models if is_run(path)):
-        if record := run.record.datasets.get(declared.name.lower()):
-            items = [item for item in source_of(record).split if str(item.id) in ids and has_gold(item)]
+        if name := run.record.key_of(declared.name):
+            asked = source_of(run.record.datasets[name]).split
+            items = [item for item in asked if str(item.id) in ids and has_gold(item)]
             if items:
                 return replace(items_without_people(items, declared, folder), baseline=people)
     raise DataError(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.bundled_items import BUNDLED
 from merilo.datasets.dataset_files import own_file, read_split, read_splits
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import InputError, UsageError, argument
 from merilo.items import SUFFIXES, Item, Split, dialogue_lengths, split_file
 from merilo.metrics.answers import has_gold

@@ -107,9 +107,8 @@ def explain_item(
 
 def _find(record: RunRecord, item: str) -> tuple[str, str]:
     name, colon, number = item.partition(":")
-    for known in record.datasets if colon else ():
-        if known.lower() == name.lower() and number in record.datasets[known].hashes:
-            return known, number
+    if colon and (known := record.key_of(name)) and number in record.datasets[known].hashes:
+        return known, number
     holding = [name for name, dataset in record.datasets.items() if item in dataset.hashes]
     if len(holding) > 1:
         raise UsageError(

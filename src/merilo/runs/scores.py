@@ -23,8 +23,8 @@ from merilo.metrics.answers import AnswerError, Given, has_gold, read_answer
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_for
-from merilo.models.replies import replies_of_table
 from merilo.models.reply_answers import ItemAnswers, answers_in, no_labels, read_answers, refuse_unreadable
+from merilo.models.reply_files import replies_of_table
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path, replies_of_run
 from merilo.people.frames import Frame, is_frame, polars_of, records_of

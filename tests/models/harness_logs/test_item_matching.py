@@ -31,7 +31,7 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
     from merilo.datasets.rendering import render
     from merilo.models.asking import ModelReply
     from merilo.models.log_formats import LogRow, texts_of
-    from merilo.models.replies import ItemFinder
+    from merilo.models.reply_files import ItemFinder
 
     items = items_of(name)
     finder = ItemFinder(dataset(name), {str(item.id): item for item in items})
@@ -98,7 +98,7 @@ def test_ids_of_another_numbering_give_way_to_the_inputs(tmp_path: Path) -> None
 def test_a_prompt_with_solved_items_before_it_is_the_datasets(form: str, tmp_path: Path) -> None:
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
-    from merilo.datasets.ready_items import examples
+    from merilo.datasets.bundled_items import examples
     from merilo.models.prompter import Prompter
     from merilo.settings import RunSettings
 
