@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from command import merilo
 from study_people import of_kind
 
 from merilo.errors import UsageError
@@ -47,6 +48,31 @@ def answered_by(
             state.record(now, "excluded", person.id, reason="test")
     journal.append(state.unwritten())
     journal.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--out {}/site.db", "would be overwritten together with the input file"),
+        ("--out {}/study.yaml", "would be overwritten together with the input file"),
+        ("--out x.csv --json {}/study.yaml", "would be overwritten together with the input file"),
+        ("--out other.db --database sqlite:///other.db", "would be overwritten together with the input"),
+        ("--out x.csv --people x.csv", "two results would be written to x.csv"),
+        ("--out x.csv --json x.csv", "two results would be written to x.csv"),
+        ("--out x.csv --database sqlite:///typo.db", "there is no such database"),
+    ],
+)
+def test_collecting_destroys_and_invents_no_file(
+    options: str, sentence: str, frozen: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = frozen().path
+    (folder / "site.db").touch()
+    (tmp_path / "other.db").touch()
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    ended = merilo("study", "collect", folder, *options.format(folder).split(), "--force")
+    assert (ended.status, sentence in " ".join(ended.err.split())) == (2, True), ended
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
 def collected(folder: StudyFolder, database: str) -> CollectedAnswers:

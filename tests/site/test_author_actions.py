@@ -92,6 +92,30 @@ def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(frozen:
     assert [one["what"] for one in logged(state)] == ["excluded", "reinstated"]
 
 
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_reinstated_person_continues_from_the_same_task_if_its_place_is_free(
+    frozen: Frozen, *, taken: bool
+) -> None:
+    state = served(frozen(overlap=1), every=0)
+    first, second = come_in(state, "1"), come_in(state, "2")
+    shown = given(state, first, 10)
+    by_author(state).exclude(first.pseudonym, "test")
+    while taken and not state.people[second.id].tasks.get(shown.number):
+        answer(state, second)
+    by_author(state).reinstate(first.pseudonym)
+    assert (given(state, first, 40).number == shown.number) is not taken
+    assert save(state, first, shown.number, "1", 41) == ("passed_on" if taken else "saved")
+
+
+def test_a_copy_stays_as_it_was_while_places_are_taken(frozen: Frozen) -> None:
+    state = served(frozen(overlap=1))
+    copy, reader = state.copy(), come_in(state)
+    free = copy.free_from(reader, 0)
+    next(free)
+    answer(state, come_in(state, "2"), 10)
+    assert sum(1 for _ in free) == state.rules.tests - 1
+
+
 def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(frozen: Frozen) -> None:
     training = [Item(f"t{n}", "{inputs}?", "( )", "1", {"id": f"t{n}"}) for n in range(2)]
     state = served(frozen(training=training))

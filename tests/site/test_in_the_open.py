@@ -83,7 +83,7 @@ def test_a_closed_study_admits_listed_ids_and_invited_people_alone(frozen: Froze
         path = site.studies[0].path
         refused = client.get(f"{path}?PROLIFIC_PID=made-up")
         assert 'name="code"' in refused.text
-        (folder.path / "people.txt").write_text("5f3a\n77b1\n", encoding="utf-8")
+        (folder.path / "people.txt").write_text("5f3a\n77b1\n", encoding="utf-8-sig")
         assert client.get(f"{path}?PROLIFIC_PID=5f3a", follow_redirects=False).status_code == 303
         assert client.get(f"{path}?PROLIFIC_PID=5f3", follow_redirects=False).status_code == 200
         assert client.get(link, follow_redirects=False).status_code == 303

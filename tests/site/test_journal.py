@@ -15,7 +15,7 @@ from command import merilo
 from postgres_server import PostgresServer, postgres_server
 from site_in_process import form_in, hidden, only_state, opened_site, to_first_task, visiting
 from site_process import running_site
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from merilo.errors import DataError, InputError, OutputError, UsageError
@@ -73,7 +73,9 @@ def test_two_writers_would_collide_although_both_believed_to_be_the_only_one(
     other.close()
 
 
-def test_a_second_server_is_refused_until_the_first_has_ended(frozen: Frozen, database: str) -> None:
+def test_a_second_server_is_refused_until_the_first_has_ended(
+    frozen: Frozen, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = frozen()
     command = [
         sys.executable,
@@ -88,6 +90,10 @@ def test_a_second_server_is_refused_until_the_first_has_ended(frozen: Frozen, da
         database,
     ]
     with running_site(folder.path, "--database", database) as (address, _, process):
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
+            with pytest.raises(DataError, match="give the command on its computer"):
+                exclude_from_site(folder.path, "w1", reason="x", database=database)
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode == 1
         assert f"another process writes to this database (a server at {address})" in second.stderr
@@ -263,6 +269,34 @@ def test_the_clock_never_starts_before_what_is_stored(journal: Journal) -> None:
     moments = [clock.now() for _ in range(100)]
     assert moments == sorted(moments)
     assert moments[0] >= far
+
+
+def test_what_cannot_be_removed_from_the_files_now_is_removed_later(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal.append([LogEntry("a", EVENTS)])
+    execute = Connection.exec_driver_sql
+
+    def full(connection: Connection, statement: str, *rest: object) -> object:
+        if statement.startswith(("VACUUM", "PRAGMA wal")):
+            raise SQLAlchemyError("full")
+        return execute(connection, statement, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Connection, "exec_driver_sql", full)
+        journal.append([LogEntry("a", EVENTS[:1], forget="p1")])
+        journal.append([LogEntry("b", EVENTS)])
+        assert journal._erased
+    assert len([*journal.events("a")]) == 4
+    journal.append([LogEntry("b", EVENTS)])
+    assert not journal._erased
+    journal.close()
+    journal._last = 7
+    with monkeypatch.context() as broken:
+        broken.setattr(Connection, "exec_driver_sql", full)
+        journal._again([LogEntry("b", EVENTS, forget="p2")])
+        assert journal._erased
+    assert len([*journal.events("b")]) == 6, "they were written before the connection was lost"
 
 
 def test_an_address_that_is_none_of_a_database_is_refused() -> None:

@@ -151,9 +151,8 @@ def at_least(repeated: int, errors: int, others: FloatArray, odds: FloatArray, a
     for odd in others.tolist():
         right[1:] += odd * right[:-1].copy()
         right /= right.sum()
-    table = np.zeros(
-        (errors + 1, min(odds.size, errors) + 1)
-    )  # by the numbers of errors and of repeated answers
+    # by the numbers of errors and of repeated answers
+    table = np.zeros((errors + 1, min(odds.size, errors) + 1))
     table[0, 0] = 1.0
     for odd, share in zip(odds.tolist(), alike.tolist(), strict=True):
         more = table.copy()

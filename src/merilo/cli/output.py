@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,26 +95,32 @@ def emit_json(content: dict[str, Json], where: str) -> None:
 
 
 def check_places(
-    needed: Iterable[Path | None], json_to: str | None, out: Path | None = None, *, force: bool = False
+    needed: Iterable[Path | None], json_to: str | None, *outs: Path | None, force: bool = False
 ) -> None:
     """Check before the work that its results can be written.
 
     Args:
-        needed: the files that the command reads.
+        needed: the files that the command reads, and folders of such files.
         json_to: where the JSON goes; an existing file is replaced.
-        out: the file or folder of the other results.
-        force: whether an existing one may be replaced.
+        outs: the files or folders of the other results.
+        force: whether existing ones may be replaced.
 
     Raises:
-        OutputError: `out` exists and `force` is false, a file that the command reads would be overwritten, or the JSON
-            cannot be written.
+        OutputError: one of `outs` exists and `force` is false, a file that the command reads would be overwritten, or
+            the JSON cannot be written.
+        UsageError: two results have one path.
     """
-    inputs = [path for path in needed if path is not None]
-    if out is not None:
-        refuse_existing(out, force=force, needed=inputs)
+    read = [path for path in needed if path is not None]
+    inputs = [*read, *(file for path in read for file in path.glob("*") if file.is_file())]
+    places = [path for path in outs if path is not None]
+    for path in places:
+        refuse_existing(path, force=force, needed=inputs)
     if json_to not in {None, "-"}:
-        refuse_existing(Path(str(json_to)), force=True, needed=inputs)
-        refuse_unwritable(Path(str(json_to)))
+        places.append(Path(str(json_to)))
+        refuse_existing(places[-1], force=True, needed=inputs)
+        refuse_unwritable(places[-1])
+    if len({*map(os.path.realpath, places)}) < len(places):
+        raise UsageError(f"two results would be written to {places[-1]}: give each its own path")
 
 
 def refuse_idle(out: Path | None, json_to: str | None, *, force: bool = False, **shown: bool) -> None:

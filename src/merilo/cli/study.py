@@ -201,7 +201,7 @@ def export_(
     from merilo.studies.study_tasks import AUTHOR_FIELDS  # noqa: PLC0415
 
     folder = open_study(study)
-    check_places(_files(folder), json_to, out, force=force)
+    check_places([study], json_to, out, force=force)
     if platform == "page":
         pages = _export_pages(folder, out, arm, language, expert or (), domain or (), force=force)
         deliver(json_to, pages.to_dict, page_parts(pages, out))
@@ -276,7 +276,7 @@ def import_(
     from merilo.studies.study_import import import_files  # noqa: PLC0415
 
     folder = open_study(study)
-    check_places([*_files(folder), *(files or ())], json_to)
+    check_places([study, *(files or ())], json_to)
     with working("Importing"):
         imported = import_files(folder, files or (), platform=source.platform, encoding=encoding)
     _warn_unfrozen(folder)
@@ -306,7 +306,7 @@ def status(
     from merilo.reports.study_status import study_status  # noqa: PLC0415 - slow
 
     folder = open_study(study)
-    check_places(_files(folder), json_to)
+    check_places([study], json_to)
     with working("Reading the answers"):
         progress = study_status(folder, arm=arm, estimate=show_estimate)
     if (folder.path / "site.db").is_file():
@@ -339,7 +339,7 @@ def baseline_(
     from merilo.reports.study_baseline import study_baseline  # noqa: PLC0415
 
     folder = open_study(study)
-    check_places([*_files(folder), *(model or ())], json_to, out, force=force)
+    check_places([study, *(model or ())], json_to, out, force=force)
     _warn_unfrozen(folder)
     for change in changes_since_freeze(folder.path):
         if change.decision:
@@ -347,11 +347,6 @@ def baseline_(
     with working("Making the baseline"):
         baseline = study_baseline(folder, arm=arm, models=model or ())
     return finish(baseline, out, force=force, details=details, json_to=json_to)
-
-
-def _files(folder: StudyFolder) -> list[Path]:
-    """The files of a study that no output may replace."""
-    return [path for path in folder.path.iterdir() if path.is_file()]
 
 
 def _warn_unfrozen(folder: StudyFolder) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from merilo.atomic_write import OWNER, refuse_existing, refuse_unwritable, write_text
+from merilo.atomic_write import OWNER, refuse_unwritable, write_text
 from merilo.cli.options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.errors import UsageError
@@ -259,13 +259,10 @@ def collect(
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
     from merilo.site.answer_export import collect_answers, paid_people, people_counts  # noqa: PLC0415 - an extra
-    from merilo.site.journal import ServerClock  # noqa: PLC0415 - an extra
+    from merilo.site.journal import ServerClock, database_file  # noqa: PLC0415 - an extra
     from merilo.site.serving import read_site  # noqa: PLC0415 - an extra
 
-    check_places([study], json_to)
-    for path in (out, people, counts):
-        if path is not None:
-            refuse_existing(path, force=force)
+    check_places([study, database_file(study, database)], json_to, out, people, counts, force=force)
     state = read_site(study, arm=arm, database=database)
     collected = collect_answers(state)
     write_text(out, collected.table, OWNER)
@@ -290,9 +287,10 @@ def backup(
     force: ForceOption = False,
 ) -> int:
     """Copy the site's SQLite database while people answer. For PostgreSQL, use pg_dump."""
+    from merilo.site.journal import database_file  # noqa: PLC0415 - the help needs no database
     from merilo.site.serving import back_up_site  # noqa: PLC0415 - the help needs no database
 
-    refuse_existing(out, force=force)
+    check_places([study, database_file(study, database)], None, out, force=force)
     refuse_unwritable(out)
     back_up_site(study, out, database=database)
     show(f"{out}: copied")

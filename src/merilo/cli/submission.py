@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from merilo.atomic_write import refuse_existing
 from merilo.cli.options import CurvesOption, ForceOption, JsonOption, RaterOption, rater_of
-from merilo.cli.output import deliver, emit_json, say, working
+from merilo.cli.output import check_places, deliver, emit_json, say, working
 from merilo.files import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
@@ -87,7 +86,7 @@ def write_pack(
     """Pack answers into a submission."""
     from merilo.submissions.writing import pack  # noqa: PLC0415 - scoring reads no answers of runs
 
-    refuse_existing(out, force=force)
+    check_places([run, *map(Path, datasets or ())], None, out, force=force)
     titles, unknown = pack(run, out, datasets or ())
     say(f"{out}: answers to {', '.join(titles)}")
     for name in unknown:

@@ -629,9 +629,8 @@ def no_labels(
     first, example = max(others, key=lambda other: bool(other[1]))
     if 2 * sum(bool(text) for _, text in others) >= total:
         kind = "numbers" if form.kind == "integer" else f"labels ({listed(sorted(labels))})"
-        sign = (
-            example if len(example) == 1 and not example.isascii() else ""
-        )  # "В" may be the Cyrillic letter
+        # "В" may be the Cyrillic letter
+        sign = example if len(example) == 1 and not example.isascii() else ""
         named = f" ({unicodedata.name(sign, '').capitalize()})" if sign else ""
         raise InputError(
             f"{len(others)} of {total} answers are no {kind}, such as {shortened(example)!r}{named} for item "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from merilo.atomic_write import guarded_csv
 from merilo.errors import DataError, UsageError, argument
 from merilo.site.annotator_steps import tasks_that_count_again
 from merilo.site.answer_export import moment
-from merilo.site.journal import LISTENS, SECRET, Event, Journal, ServerClock
+from merilo.site.journal import COMPUTER, LISTENS, SECRET, Event, Journal, ServerClock
 from merilo.site.people_access import new_invitation
 from merilo.site.served_study import ServedStudy
 from merilo.site.state import Invitation, Person, State
@@ -130,8 +131,9 @@ class AuthorActions:
     def reinstate(self, pseudonym: str) -> Change | None:
         """Reinstate an excluded person.
 
-        They continue from the same task, and their answers count where the items are still free. A person whom the
-        server had stopped before is stopped again.
+        They continue from the same task if its place is still free, otherwise from the next one, as after a begun
+        dialogue; their answers count where the items are still free. A person whom the server had stopped before is
+        stopped again.
 
         Args:
             pseudonym: the person.
@@ -146,7 +148,14 @@ class AuthorActions:
             return Change(changed=False)
         stopped = person.before == "stopped"
         again, over = ([], 0) if stopped else tasks_that_count_again(self.state, person)
-        self.record("reinstated", person.id, tasks=again, again=len(again), over=over)
+        rules, free = self.state.rules, self.state.open
+        before = [
+            task
+            for task, assignment in person.tasks.items()
+            if not stopped and assignment.state == "returned"
+            and (not rules.is_test(task) or (free[task] and not rules.dialogues))
+        ]  # fmt: skip
+        self.record("reinstated", person.id, tasks=[*again, *before], again=len(again), over=over)
         return Change(changed=True, answers=len(again), places=over)
 
     def erase(self, pseudonym: str) -> Change | None:
@@ -189,14 +198,8 @@ def find_people(state: State, wanted: str) -> list[str]:
 
 def open_invitations(state: State) -> list[Invitation]:
     """Return the invitations that nobody has used and that were not revoked, the newest first."""
-    waiting = [
-        invitation
-        for invitation in state.invitations.values()
-        if invitation.person is None and not invitation.revoked
-    ]
-    return sorted(
-        waiting, key=lambda invitation: (-invitation.created, invitation.name or "", invitation.hash)
-    )
+    waiting = [each for each in state.invitations.values() if each.person is None and not each.revoked]
+    return sorted(waiting, key=lambda each: (-each.created, each.name or "", each.hash))
 
 
 def comments_table(state: State) -> str:
@@ -324,8 +327,11 @@ def give_order(journal: Journal, studies: Sequence[ServedStudy], order: Order) -
 
 def _by_server(settings: Mapping[str, str], order: Order, database: str) -> list[Any]:
     address, secret = settings.get(LISTENS), settings.get(SECRET, "")
-    if address is None:
-        raise DataError("another process writes to this database: end it first", file=database)
+    if address is None or settings.get(COMPUTER) != socket.gethostname():  # elsewhere it is another's address
+        raise DataError(
+            "another process writes to this database: end it, or give the command on its computer",
+            file=database,
+        )
     request = urllib.request.Request(  # noqa: S310 - the address is this server's own, of http
         f"{address}{ORDERS}",
         data=json.dumps(order).encode(),

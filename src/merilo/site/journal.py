@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
@@ -95,8 +95,8 @@ EVENT: Final = Table(
     Index("ix_event_person", "person"),
 )
 
-#: The settings with the author's secret, and with the address at which the server of this computer listens.
-SECRET, LISTENS = "author secret", "listens"
+#: The settings with the author's secret, with the address at which the server listens, and with its computer's name.
+SECRET, LISTENS, COMPUTER = "author secret", "listens", "computer"
 
 #: The kind of an event whose content was erased.
 ERASED: Final = "erased row"
@@ -155,17 +155,20 @@ def database_url(folder: Path, address: str | None) -> URL:
     address = address or os.environ.get(DATABASE_VARIABLE)
     if not address:
         return URL.create("sqlite", database=str(folder / DATABASE_FILE))
-    try:
+    with suppress(ArgumentError):
         url = make_url(address)
-    except ArgumentError:
-        url = None
-    backend = url.get_backend_name() if url is not None else ""
-    if url is None or backend not in {"sqlite", "postgresql", "postgres"}:
-        raise UsageError(
-            "takes an address such as postgresql://user@host/name or sqlite:///file.db",
-            field=argument("database"),
-        )
-    return url if backend == "sqlite" else url.set(drivername="postgresql+psycopg")
+        if (backend := url.get_backend_name()) in {"sqlite", "postgresql", "postgres"}:
+            return url if backend == "sqlite" else url.set(drivername="postgresql+psycopg")
+    raise UsageError(
+        "takes an address such as postgresql://user@host/name or sqlite:///file.db",
+        field=argument("database"),
+    )
+
+
+def database_file(folder: Path, address: str | None) -> Path | None:
+    """Return the file of the database; `None` for PostgreSQL."""
+    url = database_url(folder, address)
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
 
 class Journal:
@@ -293,9 +296,8 @@ class Journal:
             SQLAlchemyError: the database cannot write; nothing was written.
             DataError: another process writes.
         """
-        if (
-            self._connection is None and self._last is not None
-        ):  # it was lost, and was not there when asked again
+        if self._connection is None and self._last is not None:
+            # it was lost, and was not there when asked again
             self._again(entries)
             return
         try:
@@ -331,9 +333,13 @@ class Journal:
         finally:
             _rest(connection)
         self._last = last + len(rows)
+        self._rewrite(connection, entries)
+
+    def _rewrite(self, connection: Connection, entries: Sequence[LogEntry]) -> None:
+        """Remove from the files what was erased; what fails is tried again later, for the entries are written."""
         self._erased |= any(entry.erases for entry in entries)
-        if self._erased:
-            self._erased = not _rewritten(connection)
+        with suppress(SQLAlchemyError):
+            self._erased = self._erased and not _rewritten(connection)
 
     def _writing(self) -> Connection:
         """Return the connection of the process that writes."""
@@ -356,11 +362,11 @@ class Journal:
             self._connection = None
         self.take()
         stored = self._latest_id(self._writing())
-        if last is not None and count and stored == last + count:
-            self._last = stored
-            return
         self._last = stored
-        self._append(entries)
+        if last is not None and count and stored == last + count:
+            self._rewrite(self._writing(), entries)
+        else:
+            self._append(entries)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -404,13 +410,13 @@ def _rest(connection: Connection) -> None:
 
 def _rewritten(connection: Connection) -> bool:
     """Remove from the files what was erased; return whether it is gone: a reader of SQLite's log may keep it there."""
-    if connection.engine.dialect.name == "sqlite":
-        busy = bool(connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar())
-    else:
+    try:
+        if connection.engine.dialect.name == "sqlite":
+            return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar()
         connection.exec_driver_sql(f"VACUUM FULL {EVENT.name}")
-        busy = False
-    _rest(connection)
-    return not busy
+        return True
+    finally:
+        _rest(connection)
 
 
 def _named(error: Exception, name: str) -> InputError:
@@ -516,7 +522,7 @@ def _is_lost(error: SQLAlchemyError) -> bool:
     return str(state).startswith(("08", "57P", "25P03"))
 
 
-def back_up(url: URL, out: Path) -> None:
+def back_up(source: Path | None, out: Path) -> None:
     """Copy a SQLite database while it is in use; the copy is one consistent state, and is checked.
 
     Raises:
@@ -524,9 +530,8 @@ def back_up(url: URL, out: Path) -> None:
         InputError: there is no such database, or it is damaged.
         OutputError: the copy cannot be written.
     """
-    if url.get_backend_name() != "sqlite":
+    if source is None:
         raise UsageError("backs up SQLite; for PostgreSQL use pg_dump, which also works while people answer")
-    source = Path(cast("str", url.database))
     if not source.is_file():
         raise InputError("there is no such database", file=source)
     part = out.with_name(f".{out.name}.part")

@@ -215,7 +215,7 @@ class ServedStudy:
         if self.by_invitation or not self.arm.listed:
             return not self.by_invitation
         path = self.folder.path / PEOPLE_FILE
-        return path.is_file() and external in map(str.strip, path.read_text("utf-8").splitlines())
+        return path.is_file() and external in map(str.strip, path.read_text("utf-8-sig").splitlines())
 
     @cached_property
     def declared(self) -> Dataset:

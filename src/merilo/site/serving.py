@@ -12,7 +12,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,21 +21,23 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from merilo.errors import DataError, UsageError, argument
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
 from merilo.site.author import HOME, author_secret
 from merilo.site.author_actions import Change, give_order
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.journal import (
+    COMPUTER,
     DATABASE_VARIABLE,
     LISTENS,
     SECRET,
     Journal,
     ServerClock,
     back_up,
+    database_file,
     database_url,
-)
+)  # fmt: skip
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.state import State
 from merilo.studies.study_folder import open_study
@@ -106,7 +108,8 @@ def serve_study(
         own_address = f"http://{shown}:{listening}"
         everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 - of all networks
         local = f"http://127.0.0.1:{listening}" if everywhere else own_address
-        journal.keep({_ADDRESS: address or own_address, LISTENS: local}, site.clock.now())
+        where = {_ADDRESS: address or own_address, LISTENS: local, COMPUTER: socket.gethostname()}
+        journal.keep(where, site.clock.now())
 
         class Http(BoundedHttp):
             """A connection to this site."""
@@ -135,10 +138,8 @@ def serve_study(
         gc.collect()
         gc.freeze()
         sys.setswitchinterval(_SWITCH)
-        try:
+        with suppress(KeyboardInterrupt):  # the server has ended its requests and its writer before
             Server(settings).run(sockets=[listener])
-        except KeyboardInterrupt:  # the server has ended its requests and its writer before
-            return
 
 
 def opened_site(journal: Journal, studies: list[ServedStudy], *, preview: bool = False) -> AnnotationSite:
@@ -294,7 +295,7 @@ def read_site(study: Path, *, arm: str | None = None, database: str | None = Non
         DataError: the database holds another version of the study.
     """
     name, _ = open_study(study).arm(arm)
-    with opened_studies(study, database) as (journal, studies):
+    with opened_studies(study, database, new=False) as (journal, studies):
         return State.of(next(group for group in studies if group.arm_name == name), journal)
 
 
@@ -311,14 +312,14 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
         InputError: there is no such database.
         OutputError: the copy cannot be written.
     """
-    back_up(database_url(open_study(study).path, database), out)
+    back_up(database_file(open_study(study).path, database), out)
 
 
 @contextmanager
 def opened_studies(
-    study: Path, database: str | None, *further: Path, preview: bool = False
+    study: Path, database: str | None, *further: Path, preview: bool = False, new: bool = True
 ) -> Iterator[tuple[Journal, list[ServedStudy]]]:
-    """Open the log of frozen studies, and load all their groups; for a preview, not frozen ones too."""
+    """Open the log of frozen studies, a new one too, and load all their groups; for a preview, not frozen ones too."""
     if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
             f"several studies need one database: give {argument('database')}, because site.db in a "
@@ -327,6 +328,9 @@ def opened_studies(
     folders = [open_study(path) for path in (study, *further)]
     loaded = [load_study(folder, arm, preview=preview) for folder in folders for arm in folder.plan.arms]
     _refuse_repeated(loaded)
+    file = database_file(folders[0].path, database)
+    if not (new or file is None or file.is_file()):
+        raise InputError(f"there is no such database; give the site's {argument('database')}", file=file)
     journal = Journal(database_url(folders[0].path, database))
     try:
         yield journal, loaded
@@ -336,7 +340,7 @@ def opened_studies(
 
 def _with_person(study: Path, database: str | None, order: dict[str, str]) -> Change:
     """Do something with a person of any group of a study."""
-    with opened_studies(study, database) as (journal, studies):
+    with opened_studies(study, database, new=False) as (journal, studies):
         keys = [group.key for group in studies]
         return Change(*give_order(journal, studies, {**order, "studies": keys}))
 
@@ -368,12 +372,10 @@ def _name_of(address: str | None) -> str:
     """The host in the public address; an empty text without one."""
     if address is None:
         return ""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(address)
         if parts.scheme in {"http", "https"} and parts.hostname:
             return parts.hostname
-    except ValueError:
-        pass
     raise UsageError("takes an address such as https://study.example.org", field=argument("address"))
 
 

@@ -262,6 +262,7 @@ class State:
         }
         copy.invitations = {name: replace(invitation) for name, invitation in self.invitations.items()}
         copy.open = [*self.open]
+        copy._free = [*(self._free or ())]
         return copy
 
     @property
@@ -434,9 +435,8 @@ class State:
         due, late = facts.get("due"), facts.get("late")
         person.last_seen = event.at
         place = facts.get("place", 0)
-        if (
-            before := person.tasks.get(task)
-        ) is not None:  # a turn of their dialogue, or a page kept for them
+        if (before := person.tasks.get(task)) is not None:
+            # a turn of their dialogue, or a page kept for them
             self._put(person, before._replace(given=event.at, due=due, late=late))
             return
         if self.rules.is_training(task):
@@ -482,12 +482,8 @@ class State:
         person = self.people[event.person]
         for turn in self.turns_with(_task(event)):
             assignment = person.tasks[turn]
-            self._put(
-                person,
-                assignment._replace(
-                    counts=False, state="expired" if assignment.state == "open" else assignment.state
-                ),
-            )
+            state = "expired" if assignment.state == "open" else assignment.state
+            self._put(person, assignment._replace(counts=False, state=state))
 
     def _on_released(self, event: Event) -> None:
         self._release(self.people[event.person])
@@ -509,10 +505,12 @@ class State:
             person.stage, person.before = person.before or "working", None
             person.reason = _control_items(person) if person.stage == "stopped" else None
         for assignment in [*person.tasks.values()]:
-            if assignment.state == "returned" and self.rules.is_training(assignment.task):
-                self._put(person, assignment._replace(state="open"))
-        for task in facts.get("tasks", ()):
-            self._put(person, person.tasks[task]._replace(counts=True))
+            state = assignment.state
+            if assignment.task in facts.get("tasks", ()):
+                state, test = "open" if state == "returned" else state, self.rules.is_test(assignment.task)
+                self._put(person, assignment._replace(counts=test, state=state))
+            elif state == "returned":
+                self._put(person, assignment._replace(state="expired"))
 
 
 def _task(event: Event) -> int:
