@@ -169,6 +169,7 @@ class Drive:
 
     def overdue(self) -> None:
         return_overdue(self.state, self.now)
+        assert not any(one.is_over(self.now) for _, one in self.state.pending), "a place is held too long"
 
 
 @pytest.fixture
