@@ -85,7 +85,7 @@ SHAPES = {
     "open text": Shape("chegeka", page=3, knows=0.2, people=9, overlap=9),
     "programs": Shape("ruhumaneval", ("def f():\n    return 1", "  return 'a\tb'\n    # \"q\"", "pass")),
     "experts": Shape("bps", ("0", "1"), arm="experts", authors=True, page=3),
-    "experts, open text": Shape("chegeka", knows=0.4, arm="experts", authors=True),
+    "experts, open text": Shape("chegeka", knows=0.9, arm="experts", authors=True),
     "stopped and excluded": Shape("bps", ("0", "1"), people=8, guessing=2, excluded=1),
     "training": Shape("lcs", ("0", "1", "2"), training=True, people=6, guessing=1),
 }
