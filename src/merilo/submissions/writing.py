@@ -12,7 +12,7 @@ from typing import Final
 from merilo.answer_tables import ItemAnswer, read_sheet
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.errors import InputError, OutputError, argument
-from merilo.models.run_folder import is_run, read_record
+from merilo.models.run_folder import is_run, read_run
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import stem_of
 
@@ -41,7 +41,7 @@ def pack(run: Path, out: Path, own: Sequence[str] = ()) -> tuple[list[str], list
     """
     if not run.is_dir():
         raise InputError("there is no such folder of answers", file=run)
-    asked = read_record(run).datasets.values() if is_run(run) else ()
+    asked = read_run(run).record.datasets.values() if is_run(run) else ()
     declared = map(dataset, [*(record.declaration for record in asked), *own])
     known = {**CATALOGUE, **{entry.name.lower(): entry for entry in declared}}
     files: dict[str, Path] = {}
