@@ -130,7 +130,10 @@ class Round:
                 self.process.pid or 0, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)
             )
             await asyncio.sleep(MOMENT)
-            resource.prlimit(self.process.pid or 0, resource.RLIMIT_FSIZE, (hard, hard))
+            if self.process.is_alive():
+                resource.prlimit(self.process.pid or 0, resource.RLIMIT_FSIZE, (hard, hard))
+            else:  # it was starting, and a server that finds a full disk ends with a sentence
+                self.process = self.started()
             self.counts["full disks"] += 1
         elif self.postgres is not None:
             await asyncio.to_thread(self.postgres.stop, "immediate")
